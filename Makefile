@@ -1,0 +1,75 @@
+# Everything runs inside .venv, which the first target creates; nothing needs to be installed by hand
+# but a C++20 compiler, make and Python 3.11 or newer.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.21" "ninja>=1.11"
+SOURCES := $(shell find core src -name '*.cpp' -o -name '*.hpp' -o -name '*.py' -o -name '*.pyi') CMakeLists.txt pyproject.toml
+SANITIZED := build/sanitized
+
+.PHONY: demo test lint check wheel sanitize oracle bench clean help
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(VENV)/installed  ## build, install into .venv and run the main job on embedded data
+	$(BIN)/labelboost demo
+
+test: lint check wheel-test  ## lint, build with warnings as errors, and run all tests
+
+lint: $(VENV)/developed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src
+
+check: $(VENV)/developed
+	$(BIN)/python -m pytest -n 2
+
+wheel: $(VENV)/created  ## build a wheel into dist/
+	$(PIP) install "build>=1.2"
+	rm -rf dist
+	$(BIN)/python -m build --wheel --outdir dist
+
+wheel-test: wheel  ## install the wheel into an empty environment and predict there, without a compiler
+	rm -rf build/wheel-test
+	$(PYTHON) -m venv build/wheel-test
+	build/wheel-test/bin/python -m pip --disable-pip-version-check -q install --only-binary :all: dist/*.whl
+	cd build/wheel-test && env PATH=/nonexistent CC=false CXX=false bin/labelboost demo --rules 20 > demo.txt
+	@grep -q "Subset 0/1" build/wheel-test/demo.txt && echo "the wheel works in an empty environment"
+
+sanitize: $(VENV)/developed  ## run the core's tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	rm -rf $(SANITIZED)
+	$(PIP) install --no-build-isolation --no-deps --target $(SANITIZED) . \
+		-Cbuild-dir=build/sanitizer -Ccmake.define.LABELBOOST_SANITIZE=ON
+	PYTHONPATH=$(SANITIZED) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		$(BIN)/python -m pytest -p no:cacheprovider tests/test_core.py tests/test_oracle.py
+
+oracle: $(VENV)/developed  ## compare core and reference in every setting, on whole data sets (an hour)
+	$(BIN)/python -m pytest -n 2 tests/test_oracle.py --exhaustive
+
+bench: $(VENV)/installed  ## losses and training times beside the reference implementation (see benchmarks/)
+	$(BIN)/python benchmarks/compare_with_peer.py
+
+clean:  ## remove everything that was built
+	rm -rf $(VENV) build dist
+
+$(VENV)/created:
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Labelboost needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# Builds happen in the environment itself, so that compiled files are kept between runs.
+$(VENV)/tools: $(VENV)/created
+	$(PIP) install $(BUILD_TOOLS)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/tools $(SOURCES)
+	$(PIP) install --no-build-isolation .
+	@touch $@
+
+$(VENV)/developed: $(VENV)/tools $(SOURCES)
+	$(PIP) install --no-build-isolation ".[dev]" -Ccmake.define.LABELBOOST_WERROR=ON
+	@touch $@ $(VENV)/installed

@@ -1,0 +1,177 @@
+#include "booster.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "random.hpp"
+
+namespace labelboost {
+namespace {
+
+constexpr std::uint64_t kBootstrapPurpose = 0;
+constexpr std::uint64_t kFeaturePurpose = 1;  // plus the number of the condition
+
+double total_weight(const std::vector<double>& weights, const std::vector<std::int32_t>& examples) {
+    double total = 0.0;
+    for (const std::int32_t example : examples) total += weights[static_cast<std::size_t>(example)];
+    return total;
+}
+
+}  // namespace
+
+Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
+                 std::vector<double> weights, const Settings& settings, std::size_t threads)
+    : columns_(std::move(columns)),
+      labels_count_(labels.size() / columns_->examples),
+      signs_(columns_->examples * padded_size(labels_count_), 0),
+      weights_(std::move(weights)),
+      settings_(settings),
+      form_{settings.joint(), labels_count_},
+      pool_(threads),
+      gradients_(columns_->examples, labels_count_),
+      scores_(columns_->examples, labels_count_),
+      everything_(columns_->examples),
+      permutation_(columns_->features.size()),
+      search_(*columns_, settings_, form_, pool_) {
+    std::iota(everything_.begin(), everything_.end(), 0);
+    std::iota(permutation_.begin(), permutation_.end(), 0);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        const std::size_t place = i / labels_count_ * padded_size(labels_count_) + i % labels_count_;
+        signs_[place] = labels[i] != 0 ? 1 : -1;
+    }
+    Interrupt never{{}};
+    add_head(everything_, std::vector<double>(labels_count_, 0.0), never);
+}
+
+LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
+    // Complete even where the other rules predict for one label only, and joint where the loss is.
+    const Form form{settings_.loss == Loss::example_logistic, labels_count_};
+    const AlignedVector sums = sum_examples(form, gradients_, weights_, everything_, pool_, interrupt);
+    const double noise = kNoise * total_weight(weights_, everything_);
+    LearnedRule rule{{}, complete_head(form, sums.data(), settings_, noise), everything_.size()};
+    add_head(everything_, rule.head, interrupt);
+    return rule;
+}
+
+std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt& interrupt) {
+    Coverage coverage = draw_sample(attempt);
+    search_.sum_up(coverage, gradients_, interrupt);
+    const double root_noise = kNoise * coverage.weight;
+    std::vector<Condition> conditions;
+    double quality = 0.0;
+    double noise = root_noise;
+    while (settings_.max_conditions == 0 || conditions.size() < settings_.max_conditions) {
+        const std::vector<std::int32_t> features = draw_features(attempt, conditions.size());
+        const auto refinement = search_.refine(coverage, gradients_, features, quality, root_noise, interrupt);
+        if (!refinement) break;
+        conditions.push_back(refinement->condition);
+        quality = refinement->quality;
+        noise = kNoise * coverage.weight;
+        search_.restrict(coverage, refinement->condition, gradients_, interrupt);
+    }
+    if (conditions.empty()) return std::nullopt;
+    LearnedRule rule{std::move(conditions), rule_head(coverage, noise, interrupt), coverage.all.size()};
+    for (double& score : rule.head) score *= settings_.learning_rate;
+    add_head(coverage.all, rule.head, interrupt);
+    return rule;
+}
+
+// Solved again on all covered examples, in the sample or not. A single-label head keeps the label that the
+// search chose (with its `noise`) on the sample.
+std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, Interrupt& interrupt) {
+    const double head_noise = kNoise * total_weight(weights_, coverage.all);
+    if (!settings_.single_head) {
+        const AlignedVector sums = sum_examples(form_, gradients_, weights_, coverage.all, pool_, interrupt);
+        return complete_head(form_, sums.data(), settings_, head_noise);
+    }
+    const std::size_t label = best_label(coverage.total.data(), labels_count_, settings_.l2, noise);
+    double gradient = 0.0, hessian = 0.0;
+    for (const std::int32_t example : coverage.all) {
+        const double weight = weights_[static_cast<std::size_t>(example)];
+        const double g = gradients_.row(example)[label];
+        gradient += weight * g;
+        hessian += weight * std::abs(g) * (1.0 - std::abs(g));
+    }
+    std::vector<double> head(labels_count_, 0.0);
+    head[label] = single_score(gradient, hessian, settings_.l2, head_noise);
+    return head;
+}
+
+double Booster::mean_loss() const {
+    const std::size_t padded = padded_size(labels_count_);
+    AlignedVector scratch(padded);
+    double total = 0.0;
+    for (const std::int32_t example : everything_) {
+        const auto n = static_cast<std::size_t>(example);
+        total += weights_[n] * active_kernels().loss_value(settings_.loss, scores_.row(example),
+                                                           signs_.data() + n * padded, padded, scratch.data());
+    }
+    return total / total_weight(weights_, everything_);
+}
+
+Coverage Booster::draw_sample(std::uint64_t attempt) const {
+    Coverage coverage{.all = everything_, .sample = {}, .weights = weights_, .total = {}};
+    if (!settings_.bootstrap) {
+        coverage.sample = everything_;
+        return coverage;
+    }
+    const std::size_t examples = columns_->examples;
+    const Stream stream(settings_.seed, attempt, kBootstrapPurpose);
+    std::vector<std::uint32_t> counts(examples, 0);
+    for (std::size_t i = 0; i < examples; ++i) ++counts[stream.below(i, examples)];
+    for (const std::int32_t example : everything_) {
+        const auto n = static_cast<std::size_t>(example);
+        coverage.weights[n] *= counts[n];
+        if (counts[n] > 0) coverage.sample.push_back(example);
+    }
+    return coverage;
+}
+
+std::vector<std::int32_t> Booster::draw_features(std::uint64_t attempt, std::size_t condition) {
+    const std::size_t features = permutation_.size();
+    const std::size_t wanted = settings_.max_features;
+    if (wanted == 0 || wanted >= features) return permutation_;
+    const Stream stream(settings_.seed, attempt, kFeaturePurpose + condition);
+    std::vector<std::size_t> swapped(wanted);
+    for (std::size_t i = 0; i < wanted; ++i) {
+        swapped[i] = i + stream.below(i, features - i);
+        std::swap(permutation_[i], permutation_[swapped[i]]);
+    }
+    std::vector<std::int32_t> drawn(permutation_.begin(), permutation_.begin() + static_cast<std::ptrdiff_t>(wanted));
+    // Undone in reverse, so that each draw starts from the identity without writing all of it again.
+    for (std::size_t i = wanted; i-- > 0;) std::swap(permutation_[i], permutation_[swapped[i]]);
+    return drawn;
+}
+
+void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head,
+                       Interrupt& interrupt) {
+    interrupt.check();  // the last chance: from here on the state changes, to the end
+    const std::size_t padded = padded_size(labels_count_);
+    AlignedVector padded_head(padded, 0.0);
+    std::copy(head.begin(), head.end(), padded_head.begin());
+    // A head for a single label changes one block of scores only; one of zeros initialises all of them.
+    const auto nonzero = [](double score) { return score != 0.0; };
+    auto first = std::find_if(head.begin(), head.end(), nonzero);
+    auto last = std::find_if(head.rbegin(), head.rend(), nonzero).base();
+    if (first == head.end()) {
+        first = head.begin();
+        last = head.end();
+    }
+    const std::size_t begin = static_cast<std::size_t>(first - head.begin()) / kLanes * kLanes;
+    const std::size_t end = padded_size(static_cast<std::size_t>(last - head.begin()));
+
+    constexpr std::size_t kPart = 256;
+    Interrupt never{{}};
+    pool_.run((covered.size() + kPart - 1) / kPart, never, [&](std::size_t part, std::size_t) {
+        for (std::size_t i = part * kPart; i < std::min(covered.size(), (part + 1) * kPart); ++i) {
+            double* scores = scores_.row(covered[i]);
+            for (std::size_t k = begin; k < end; ++k) scores[k] += padded_head[k];
+            active_kernels().update_gradient(settings_.loss, scores,
+                                             signs_.data() + static_cast<std::size_t>(covered[i]) * padded, padded,
+                                             begin, end, gradients_.row(covered[i]));
+        }
+    });
+}
+
+}  // namespace labelboost

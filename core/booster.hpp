@@ -1,0 +1,63 @@
+// Training: the state of the boosted scores, and one rule at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "columns.hpp"
+#include "search.hpp"
+#include "settings.hpp"
+#include "statistics.hpp"
+#include "threads.hpp"
+
+namespace labelboost {
+
+struct LearnedRule {
+    std::vector<Condition> conditions;
+    std::vector<double> head;
+    std::size_t coverage;
+};
+
+class Booster {
+public:
+    // labels: examples x labels, 0 or 1; weights: positive. All sizes must match (checked by the caller).
+    Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
+            std::vector<double> weights, const Settings& settings, std::size_t threads);
+
+    // Covers everything; its complete head is not shrunk.
+    LearnedRule add_default_rule(Interrupt& interrupt);
+
+    // Learns one rule from the sample that belongs to `attempt`, adds it, and returns it; nothing if no
+    // condition improves on no rule at all. If interrupted, the state is as it was before the call.
+    std::optional<LearnedRule> learn_rule(std::uint64_t attempt, Interrupt& interrupt);
+
+    // The weighted mean of the loss over the training examples, computed when asked for.
+    double mean_loss() const;
+    std::size_t examples() const { return columns_->examples; }
+    std::size_t labels() const { return labels_count_; }
+    const double* scores(std::int32_t example) const { return scores_.row(example); }
+
+private:
+    Coverage draw_sample(std::uint64_t attempt) const;
+    std::vector<double> rule_head(const Coverage& coverage, double noise, Interrupt& interrupt);
+    std::vector<std::int32_t> draw_features(std::uint64_t attempt, std::size_t condition);
+    void add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head, Interrupt& interrupt);
+
+    std::shared_ptr<const Columns> columns_;
+    std::size_t labels_count_;
+    std::vector<std::int8_t> signs_;  // +1 or -1 for each label of each example, padded with 0
+    std::vector<double> weights_;
+    Settings settings_;
+    Form form_;
+    ThreadPool pool_;
+    LabelRows gradients_, scores_;
+    std::vector<std::int32_t> everything_;   // 0 .. examples - 1
+    std::vector<std::int32_t> permutation_;  // 0 .. features - 1, between calls
+    Search search_;
+};
+
+}  // namespace labelboost

@@ -1,0 +1,220 @@
+#include "columns.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+namespace labelboost {
+namespace {
+
+struct Entry {
+    double value;
+    std::int32_t example;
+};
+
+// Groups distinct values into quantile bins: a value goes where the middle of its run of examples falls.
+std::vector<std::int32_t> quantile_bins(const std::vector<std::size_t>& counts, std::size_t max_bins) {
+    std::size_t total = 0;
+    for (const std::size_t count : counts) total += count;
+    std::vector<std::int32_t> bin(counts.size());
+    std::size_t before = 0;
+    std::size_t last = 0;
+    std::int32_t used = -1;
+    for (std::size_t r = 0; r < counts.size(); ++r) {
+        const std::size_t position = (2 * before + counts[r]) * max_bins / (2 * total);
+        if (used < 0 || position != last) ++used;
+        bin[r] = used;
+        last = position;
+        before += counts[r];
+    }
+    return bin;
+}
+
+// entries: the non-missing examples that do not have the implicit value, sorted by (value, example).
+Column build(const std::vector<Entry>& entries, std::vector<std::int32_t> missing, bool has_implicit, double implicit,
+             std::size_t implicit_count, bool nominal, std::size_t max_bins) {
+    Column column;
+    column.nominal = nominal;
+    column.missing = std::move(missing);
+    column.example.reserve(entries.size());
+    column.rank.reserve(entries.size());
+    std::vector<std::size_t> counts;
+    const auto add_rank = [&](double value, std::size_t count) {
+        column.low.push_back(value);
+        counts.push_back(count);
+    };
+    bool implicit_open = has_implicit && implicit_count > 0;
+    const auto add_implicit = [&] {
+        column.implicit_rank = static_cast<std::int32_t>(column.low.size());
+        add_rank(implicit, implicit_count);
+        implicit_open = false;
+    };
+    for (const Entry& entry : entries) {
+        if (implicit_open && entry.value > implicit) add_implicit();
+        // Ranks continue while the value does not change; the implicit value itself is never listed.
+        if (column.low.empty() || entry.value > column.low.back()) add_rank(entry.value, 0);
+        ++counts.back();
+        column.example.push_back(entry.example);
+        column.rank.push_back(static_cast<std::int32_t>(column.low.size() - 1));
+    }
+    if (implicit_open) add_implicit();
+    column.high = column.low;
+
+    if (max_bins > 0 && !nominal && column.ranks() > max_bins) {
+        const std::vector<std::int32_t> bin = quantile_bins(counts, max_bins);
+        std::vector<double> low, high;
+        for (std::size_t r = 0; r < bin.size(); ++r) {
+            if (static_cast<std::size_t>(bin[r]) == low.size()) {
+                low.push_back(column.low[r]);
+                high.push_back(column.low[r]);
+            }
+            high.back() = column.low[r];
+        }
+        column.low = std::move(low);
+        column.high = std::move(high);
+        if (column.implicit_rank >= 0) column.implicit_rank = bin[static_cast<std::size_t>(column.implicit_rank)];
+        std::vector<std::pair<std::int32_t, std::int32_t>> listed;  // (rank, example)
+        for (std::size_t i = 0; i < column.rank.size(); ++i) {
+            const std::int32_t rank = bin[static_cast<std::size_t>(column.rank[i])];
+            if (rank != column.implicit_rank) listed.emplace_back(rank, column.example[i]);
+        }
+        std::sort(listed.begin(), listed.end());
+        column.rank.clear();
+        column.example.clear();
+        for (const auto& [rank, example] : listed) {
+            column.rank.push_back(rank);
+            column.example.push_back(example);
+        }
+    }
+    return column;
+}
+
+void sort_entries(std::vector<Entry>& entries) {
+    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+        return a.value != b.value ? a.value < b.value : a.example < b.example;
+    });
+}
+
+// The value that more than half of `entries` have, if any, is taken out of the list. Sorted input.
+bool extract_majority(std::vector<Entry>& entries, double& value, std::size_t& count) {
+    if (entries.size() < 2) return false;
+    value = entries[entries.size() / 2].value;  // a majority covers the middle
+    const auto begin = std::lower_bound(entries.begin(), entries.end(), value,
+                                        [](const Entry& entry, double v) { return entry.value < v; });
+    const auto end = std::upper_bound(entries.begin(), entries.end(), value,
+                                      [](double v, const Entry& entry) { return v < entry.value; });
+    count = static_cast<std::size_t>(end - begin);
+    if (2 * count <= entries.size()) return false;
+    entries.erase(begin, end);
+    return true;
+}
+
+void fill_rank_of(Column& column, std::size_t examples) {
+    column.rank_of.assign(examples, -1);
+    for (std::size_t i = 0; i < column.example.size(); ++i) {
+        column.rank_of[static_cast<std::size_t>(column.example[i])] = column.rank[i];
+    }
+}
+
+Columns build_all(std::size_t examples, std::size_t features, std::size_t features_per_task, ThreadPool& pool,
+                  Interrupt& interrupt, const std::function<void(std::size_t, std::size_t, Column*)>& build_some) {
+    Columns columns;
+    columns.examples = examples;
+    columns.features.resize(features);
+    pool.run((features + features_per_task - 1) / features_per_task, interrupt, [&](std::size_t task, std::size_t) {
+        interrupt.check();
+        const std::size_t begin = task * features_per_task;
+        const std::size_t end = std::min(features, begin + features_per_task);
+        build_some(begin, end, columns.features.data() + begin);
+        for (std::size_t j = begin; j < end; ++j) {
+            if (columns.features[j].implicit_rank < 0) fill_rank_of(columns.features[j], examples);
+        }
+    });
+    return columns;
+}
+
+template <typename T>
+Column dense_column(std::span<const T> values, bool nominal, std::size_t max_bins) {
+    const auto zeros = static_cast<std::size_t>(std::count(values.begin(), values.end(), T(0)));
+    const bool zero_is_implicit = 2 * zeros > values.size();  // the usual case of a majority: no need to sort it
+    std::vector<Entry> entries;
+    std::vector<std::int32_t> missing;
+    entries.reserve(zero_is_implicit ? values.size() - zeros : values.size());
+    for (std::size_t n = 0; n < values.size(); ++n) {
+        const T value = values[n];
+        if (std::isnan(value)) {
+            missing.push_back(static_cast<std::int32_t>(n));
+        } else if (!zero_is_implicit || value != T(0)) {
+            entries.push_back({static_cast<double>(value), static_cast<std::int32_t>(n)});
+        }
+    }
+    sort_entries(entries);
+    double implicit = 0.0;
+    std::size_t count = zeros;
+    const bool has_implicit = zero_is_implicit || extract_majority(entries, implicit, count);
+    return build(entries, std::move(missing), has_implicit, implicit, count, nominal, max_bins);
+}
+
+}  // namespace
+
+std::int32_t Column::last_rank_up_to(double threshold) const {
+    return static_cast<std::int32_t>(std::upper_bound(high.begin(), high.end(), threshold) - high.begin()) - 1;
+}
+
+template <typename T>
+Columns columns_from_dense(const T* data, std::size_t examples, std::size_t features, std::ptrdiff_t row_stride,
+                           std::ptrdiff_t column_stride, std::span<const std::uint8_t> nominal, std::size_t max_bins,
+                           ThreadPool& pool, Interrupt& interrupt) {
+    // A cache line of a row-major matrix holds so many neighbouring columns: copy them together.
+    constexpr std::size_t kTogether = 64 / sizeof(T);
+    return build_all(examples, features, kTogether, pool, interrupt,
+                     [&](std::size_t begin, std::size_t end, Column* columns) {
+                         std::vector<T> copy(examples * (end - begin));
+                         const T* first = data + static_cast<std::ptrdiff_t>(begin) * column_stride;
+                         for (std::size_t n = 0; n < examples; ++n) {
+                             const T* row = first + static_cast<std::ptrdiff_t>(n) * row_stride;
+                             for (std::size_t j = 0; j < end - begin; ++j) {
+                                 copy[j * examples + n] = row[static_cast<std::ptrdiff_t>(j) * column_stride];
+                             }
+                         }
+                         for (std::size_t j = begin; j < end; ++j) {
+                             const std::span<const T> values(copy.data() + (j - begin) * examples, examples);
+                             columns[j - begin] = dense_column(values, nominal[j] != 0, max_bins);
+                         }
+                     });
+}
+
+template <typename T>
+Columns columns_from_csc(std::span<const T> data, std::span<const std::int32_t> indices,
+                         std::span<const std::int32_t> indptr, std::size_t examples,
+                         std::span<const std::uint8_t> nominal, std::size_t max_bins, ThreadPool& pool,
+                         Interrupt& interrupt) {
+    return build_all(examples, indptr.size() - 1, 1, pool, interrupt, [&](std::size_t j, std::size_t, Column* column) {
+        std::vector<Entry> entries;
+        std::vector<std::int32_t> missing;
+        for (auto i = static_cast<std::size_t>(indptr[j]); i < static_cast<std::size_t>(indptr[j + 1]); ++i) {
+            if (std::isnan(data[i])) {
+                missing.push_back(indices[i]);
+            } else if (data[i] != T(0)) {
+                entries.push_back({static_cast<double>(data[i]), indices[i]});
+            }
+        }
+        sort_entries(entries);
+        const std::size_t zeros = examples - entries.size() - missing.size();
+        *column = build(entries, std::move(missing), zeros > 0, 0.0, zeros, nominal[j] != 0, max_bins);
+    });
+}
+
+template Columns columns_from_dense<float>(const float*, std::size_t, std::size_t, std::ptrdiff_t, std::ptrdiff_t,
+                                           std::span<const std::uint8_t>, std::size_t, ThreadPool&, Interrupt&);
+template Columns columns_from_dense<double>(const double*, std::size_t, std::size_t, std::ptrdiff_t, std::ptrdiff_t,
+                                            std::span<const std::uint8_t>, std::size_t, ThreadPool&, Interrupt&);
+template Columns columns_from_csc<float>(std::span<const float>, std::span<const std::int32_t>,
+                                         std::span<const std::int32_t>, std::size_t, std::span<const std::uint8_t>,
+                                         std::size_t, ThreadPool&, Interrupt&);
+template Columns columns_from_csc<double>(std::span<const double>, std::span<const std::int32_t>,
+                                          std::span<const std::int32_t>, std::size_t, std::span<const std::uint8_t>,
+                                          std::size_t, ThreadPool&, Interrupt&);
+
+}  // namespace labelboost

@@ -1,0 +1,50 @@
+// The feature matrix, prepared once per fit: for each feature the examples in the order of their values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "threads.hpp"
+
+namespace labelboost {
+
+// Values are replaced by ranks among the feature's distinct values (or among its quantile bins), so that the
+// search compares integers, thresholds keep the precision of the input, and binned and exact features, and
+// sparse and dense ones, share one representation.
+struct Column {
+    bool nominal = false;
+    // Smallest and largest value of each rank, ascending. They differ only where values were binned.
+    std::vector<double> low, high;
+    // The rank of every example that is neither listed nor missing; -1 if all others are listed. For sparse
+    // features it stands for zero, for dense ones for a value that more than half of the examples have.
+    std::int32_t implicit_rank = -1;
+    std::vector<std::int32_t> example, rank;  // listed examples by (rank, example)
+    std::vector<std::int32_t> missing;        // ascending
+    std::vector<std::int32_t> rank_of;        // by example, -1 where missing; only if nothing is implicit
+
+    std::size_t ranks() const { return low.size(); }
+    // The largest rank that satisfies "<= threshold", or -1.
+    std::int32_t last_rank_up_to(double threshold) const;
+};
+
+struct Columns {
+    std::size_t examples = 0;
+    std::vector<Column> features;
+};
+
+// max_bins: at most so many ranks per numeric feature (quantile bins); 0 for all distinct values.
+template <typename T>
+Columns columns_from_dense(const T* data, std::size_t examples, std::size_t features, std::ptrdiff_t row_stride,
+                           std::ptrdiff_t column_stride, std::span<const std::uint8_t> nominal, std::size_t max_bins,
+                           ThreadPool& pool, Interrupt& interrupt);
+
+// Compressed sparse columns with valid, sorted, unique indices; absent entries are zero.
+template <typename T>
+Columns columns_from_csc(std::span<const T> data, std::span<const std::int32_t> indices,
+                         std::span<const std::int32_t> indptr, std::size_t examples,
+                         std::span<const std::uint8_t> nominal, std::size_t max_bins, ThreadPool& pool,
+                         Interrupt& interrupt);
+
+}  // namespace labelboost

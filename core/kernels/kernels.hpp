@@ -1,0 +1,64 @@
+// The arithmetic that decides the training time, compiled once per instruction set.
+//
+// `kernels.cpp` is compiled several times with different compiler flags, each time into a namespace of its
+// own, and fills one table of function pointers. `active_kernels()` picks the best table the machine can
+// run; the environment variable LABELBOOST_ISA (portable, avx2, avx512) forces one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../layout.hpp"
+#include "../losses.hpp"
+
+namespace labelboost {
+
+struct Kernels {
+    const char* name;
+
+    // The gradient of one example after its scores in the label blocks [begin, end) changed, and its loss.
+    void (*update_gradient)(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded,
+                            std::size_t begin, std::size_t end, double* gradient);
+    double (*loss_value)(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded,
+                         double* scratch);
+
+    // sums += the statistics of `count` examples. rows[m]: padded gradients, weights[m]: weight.
+    void (*add_diagonal)(double* sums, const double* const* rows, const double* weights, std::size_t count,
+                         std::size_t labels);
+    void (*add_joint)(double* sums, const double* const* rows, const double* weights, std::size_t count,
+                      std::size_t labels);
+
+    // out = whole - part, all aligned, size a multiple of kLanes.
+    void (*subtract)(double* out, const double* whole, const double* part, std::size_t size);
+
+    // Quality of a complete or single-label head in diagonal form.
+    double (*score_diagonal)(const double* sums, std::size_t labels, double l2, double noise, bool single);
+
+    // Qualities of kLanes complete heads in joint form, without label bins. sums: kLanes regions one after
+    // the other; scratch: lane_scratch_size(labels) doubles.
+    void (*score_joint_lanes)(const double* sums, std::size_t labels, double l2, double noise, double* scratch,
+                              double* quality);
+
+    // Qualities of kLanes systems of `n` unknowns that are interleaved in `system` (see cholesky.hpp).
+    void (*score_lanes)(double* system, std::size_t n, double noise, double* quality);
+
+    // Factorises one system in place and returns its quality. Row i of the upper triangle starts at
+    // system + i * stride; column n holds the right-hand side and receives the forward solution.
+    double (*factorise)(double* system, std::size_t stride, std::size_t n, double noise);
+
+    // Assigns each label to a bin (-1: its criterion is zero); returns the number of bins, all non-empty.
+    std::int32_t (*map_to_bins)(const double* gradient, const double* hessian, std::size_t labels, double l2,
+                                double noise, const BinSettings& settings, std::int32_t* bin, std::int32_t* bin_size,
+                                double* scratch);
+
+    // Adds up a joint Hessian over the bins: `hessian` receives the bins x bins matrix (row major, all of it).
+    void (*aggregate_joint)(const double* sums, std::size_t labels, const std::int32_t* bin, std::size_t bins, bool exact,
+                            double* scratch, double* hessian);
+};
+
+// Doubles in an interleaved upper triangle with its right-hand side, for `n` unknowns.
+constexpr std::size_t lane_scratch_size(std::size_t n) { return kLanes * (n * (n + 3) / 2); }
+
+const Kernels& active_kernels();
+
+}  // namespace labelboost

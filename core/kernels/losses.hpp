@@ -1,0 +1,106 @@
+// Losses and their gradients for one example. Adding a loss: here, in ../losses.hpp and in losses.py.
+//
+// Both losses have the second derivatives h_kk = |g_k| (1 - |g_k|). The example-wise loss adds h_kj = -g_k g_j,
+// so that the gradient alone determines the Hessian of an example: diag(|g|) - g g^T.
+// Cost: one exponential per label, eight at a time.
+#pragma once
+
+#include "../losses.hpp"
+#include "simd.hpp"
+
+namespace labelboost {
+namespace {
+
+// +1 for relevant, -1 for irrelevant labels, 0 for padding.
+inline Vec load_signs(const std::int8_t* signs) {
+    Vec out;
+    for (std::size_t i = 0; i < kLanes; ++i) out[i] = signs[i];
+    return out;
+}
+
+// exp(x) to about one unit in the last place; arguments are limited to [-708, 708].
+inline Vec exponential(Vec x) {
+    x = maximum(x, broadcast(-708.0));
+    x = select(x > broadcast(708.0), broadcast(708.0), x);
+    // x = n log 2 + r with |r| <= log(2) / 2; adding 1.5 * 2^52 rounds to an integer and keeps it in the low bits.
+    const Vec shifter = broadcast(0x1.8p52);
+    const Vec shifted = x * 0x1.71547652b82fep0 + shifter;
+    const Vec n = shifted - shifter;
+    Vec r = x - n * 0x1.62e42fefa39efp-1;
+    r -= n * 0x1.abc9e3b39803fp-56;
+    // Taylor polynomial: the first omitted term is below 2^-57 relative.
+    constexpr double kInverseFactorials[] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0,
+                                             1.0 / 362880.0,     1.0 / 40320.0,     1.0 / 5040.0,     1.0 / 720.0,
+                                             1.0 / 120.0,        1.0 / 24.0,        1.0 / 6.0,        1.0 / 2.0,
+                                             1.0,                1.0};
+    Vec p = broadcast(kInverseFactorials[0]);
+    for (std::size_t i = 1; i < sizeof(kInverseFactorials) / sizeof(double); ++i) p = p * r + kInverseFactorials[i];
+    const VecMask exponent = reinterpret_cast<VecMask>(shifted) << 52;
+    return reinterpret_cast<Vec>(reinterpret_cast<VecMask>(p) + exponent);
+}
+
+// The largest of 0 and all -y_k p_k: shifting the exponents by it rules out overflow.
+inline double largest_exponent(const double* scores, const std::int8_t* signs, std::size_t padded) {
+    Vec largest = {};
+    for (std::size_t c = 0; c < padded; c += kLanes) largest = maximum(largest, -load_signs(signs + c) * load(scores + c));
+    double result = 0.0;
+    for (std::size_t i = 0; i < kLanes; ++i) result = largest[i] > result ? largest[i] : result;
+    return result;
+}
+
+// log(1 + sum_k exp(-y_k p_k)); returns the shifted sum including the leading 1.
+inline double example_logistic_terms(const double* scores, const std::int8_t* signs, std::size_t padded, double shift,
+                                     double* terms) {
+    Vec total = {};
+    for (std::size_t c = 0; c < padded; c += kLanes) {
+        const Vec sign = load_signs(signs + c);
+        const Vec term = absolute(sign) * exponential(-sign * load(scores + c) - shift);
+        store(terms + c) = term;
+        total += term;
+    }
+    return sum(total) + __builtin_exp(-shift);
+}
+
+inline void example_logistic_gradient(const double* scores, const std::int8_t* signs, std::size_t padded,
+                                      double* gradient) {
+    const double shift = largest_exponent(scores, signs, padded);
+    const double scale = -1.0 / example_logistic_terms(scores, signs, padded, shift, gradient);
+    for (std::size_t c = 0; c < padded; c += kLanes) store(gradient + c) *= scale * load_signs(signs + c);
+}
+
+inline void label_logistic_gradient(const double* scores, const std::int8_t* signs, std::size_t padded,
+                                    double* gradient) {
+    for (std::size_t c = 0; c < padded; c += kLanes) {
+        const Vec sign = load_signs(signs + c);
+        store(gradient + c) = -sign / (1.0 + exponential(sign * load(scores + c)));
+    }
+}
+
+// Gradient of one example. Only the blocks of labels in [begin, end) changed their scores, which helps losses
+// that treat labels separately. All pointers are aligned and padded; begin and end are multiples of kLanes.
+void update_gradient(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded, std::size_t begin,
+                     std::size_t end, double* gradient) {
+    if (loss == Loss::example_logistic) {
+        example_logistic_gradient(scores, signs, padded, gradient);
+    } else {
+        label_logistic_gradient(scores + begin, signs + begin, end - begin, gradient + begin);
+    }
+}
+
+// The loss of one example; scratch: padded doubles.
+double loss_value(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded, double* scratch) {
+    if (loss == Loss::example_logistic) {
+        const double shift = largest_exponent(scores, signs, padded);
+        return shift + __builtin_log(example_logistic_terms(scores, signs, padded, shift, scratch));
+    }
+    double total = 0.0;
+    for (std::size_t k = 0; k < padded; ++k) {
+        if (signs[k] == 0) continue;
+        const double margin = signs[k] * scores[k];
+        total += (margin < 0.0 ? -margin : 0.0) + __builtin_log1p(__builtin_exp(-__builtin_fabs(margin)));
+    }
+    return total;
+}
+
+}  // namespace
+}  // namespace labelboost

@@ -1,0 +1,67 @@
+// How the sums over a region of examples are laid out in memory.
+//
+// Every vector over the labels is padded to a multiple of eight doubles (one cache line), so that no
+// kernel needs a remainder loop; the padding holds zeros.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace labelboost {
+
+constexpr std::size_t kLanes = 8;
+
+// The relative size of rounding errors in sums that were obtained by subtraction. A gradient, pivot or
+// gain below `kNoise * (sum of weights)` is indistinguishable from zero.
+constexpr double kNoise = 1e-12;
+// A pivot that lost this much of its diagonal element belongs to a (numerically) dependent unknown.
+constexpr double kSingular = 1e-10;
+// Qualities that differ by less than this, relatively, are equal: the first candidate wins.
+constexpr double kTie = 1e-9;
+
+constexpr std::size_t padded_size(std::size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+// Sums of the *diagonal* form: gradients, then the diagonal of the Hessian.
+struct DiagonalLayout {
+    std::size_t labels;
+    std::size_t padded;
+
+    explicit constexpr DiagonalLayout(std::size_t k) : labels(k), padded(padded_size(k)) {}
+    constexpr std::size_t gradient() const { return 0; }
+    constexpr std::size_t hessian() const { return padded; }
+    constexpr std::size_t size() const { return 2 * padded; }
+};
+
+// Sums of the *joint* form. The Hessian of a region is diag(additive) - Gram: "additive" is the sum of one
+// vector per example, "Gram" the sum of outer products of one vector per example. Row i of the Gram matrix
+// is stored from the start of its own block of eight columns, so rows are aligned and only the diagonal
+// blocks hold both triangles.
+struct JointLayout {
+    std::size_t labels;
+    std::size_t padded;
+
+    explicit constexpr JointLayout(std::size_t k) : labels(k), padded(padded_size(k)) {}
+    constexpr std::size_t gradient() const { return 0; }
+    constexpr std::size_t additive() const { return padded; }
+    constexpr std::size_t block_width(std::size_t block) const { return padded - kLanes * block; }
+    // Start of row i; its first element belongs to column kLanes * (i / kLanes).
+    constexpr std::size_t row(std::size_t i) const {
+        const std::size_t block = i / kLanes;
+        const std::size_t rows_before = kLanes * block * (padded + block_width(block) + kLanes) / 2;
+        return 2 * padded + rows_before + (i % kLanes) * block_width(block);
+    }
+    constexpr std::size_t diagonal(std::size_t i) const { return row(i) + i % kLanes; }
+    constexpr std::size_t size() const {
+        const std::size_t blocks = padded / kLanes;
+        return 2 * padded + kLanes * kLanes * (blocks * (blocks + 1)) / 2;
+    }
+};
+
+// How labels are grouped: a ratio of the labels of a sign, or (ratio == 0) a fixed number per sign.
+struct BinSettings {
+    double ratio = 0.0;
+    std::int32_t per_sign = 1;
+    bool exact = false;  // B^T H B instead of the paper's equations 14 to 16
+};
+
+}  // namespace labelboost

@@ -1,0 +1,8 @@
+// The losses. Their formulas are in kernels/losses.hpp.
+#pragma once
+
+namespace labelboost {
+
+enum class Loss { example_logistic, label_logistic };
+
+}  // namespace labelboost

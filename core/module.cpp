@@ -1,0 +1,329 @@
+// The Python module labelboost._core: converts arguments, checks sizes, releases the GIL. No arithmetic.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "booster.hpp"
+#include "columns.hpp"
+#include "kernels/kernels.hpp"
+#include "predict.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace labelboost {
+namespace {
+
+template <typename T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using StridedMatrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+template <typename T>
+using OwnedVector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+template <typename T>
+using OwnedMatrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
+
+template <typename T>
+std::span<const T> span_of(const Vector<T>& array) {
+    return {array.data(), array.size()};
+}
+
+void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+// Runs `work` without the GIL. Signals are looked at on the main thread, so Ctrl-C ends it soon.
+template <typename Work>
+auto run_interruptibly(const Work& work) {
+    Interrupt interrupt([] {
+        const nb::gil_scoped_acquire gil;
+        return PyErr_CheckSignals() != 0;
+    });
+    try {
+        const nb::gil_scoped_release release;
+        return work(interrupt);
+    } catch (const Interrupted&) {
+        throw nb::python_error();  // set by PyErr_CheckSignals
+    }
+}
+
+template <typename T>
+OwnedMatrix<T> new_matrix(std::size_t rows, std::size_t columns, T value) {
+    auto values = std::make_unique<T[]>(rows * columns);
+    std::fill_n(values.get(), rows * columns, value);
+    T* data = values.get();
+    nb::capsule owner(values.release(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return OwnedMatrix<T>(data, {rows, columns}, owner);
+}
+
+template <typename T, typename Source>
+OwnedVector<T> new_vector(const Source& source) {
+    auto values = std::make_unique<T[]>(source.size());
+    std::copy(source.begin(), source.end(), values.get());
+    T* data = values.get();
+    nb::capsule owner(values.release(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return OwnedVector<T>(data, {source.size()}, owner);
+}
+
+// Offsets of compressed rows (or columns): from 0 up to the number of entries, never falling.
+template <typename T>
+void check_offsets(std::span<const T> offsets, std::size_t entries) {
+    require(!offsets.empty() && offsets.front() == 0, "offsets must start with 0");
+    require(std::is_sorted(offsets.begin(), offsets.end()), "offsets must not fall");
+    require(static_cast<std::size_t>(offsets.back()) == entries, "the last offset must be the number of entries");
+}
+
+void check_indices(std::span<const std::int32_t> indices, std::size_t size) {
+    for (const std::int32_t index : indices) {
+        require(index >= 0 && static_cast<std::size_t>(index) < size, "an index is out of range");
+    }
+}
+
+void check_sorted_unique(std::span<const std::int32_t> indices, std::span<const std::int32_t> indptr) {
+    for (std::size_t j = 0; j + 1 < indptr.size(); ++j) {
+        for (std::int32_t i = indptr[j] + 1; i < indptr[j + 1]; ++i) {
+            require(indices[static_cast<std::size_t>(i - 1)] < indices[static_cast<std::size_t>(i)],
+                    "indices must be sorted and unique");
+        }
+    }
+}
+
+template <typename T>
+std::shared_ptr<Columns> columns_dense(const StridedMatrix<T>& x, const Vector<std::uint8_t>& nominal,
+                                       std::size_t max_bins, std::size_t threads) {
+    require(nominal.size() == x.shape(1), "nominal needs one entry per feature");
+    return run_interruptibly([&](Interrupt& interrupt) {
+        ThreadPool pool(threads);
+        return std::make_shared<Columns>(columns_from_dense(x.data(), x.shape(0), x.shape(1), x.stride(0), x.stride(1),
+                                                            span_of(nominal), max_bins, pool, interrupt));
+    });
+}
+
+template <typename T>
+std::shared_ptr<Columns> columns_csc(const Vector<T>& data, const Vector<std::int32_t>& indices,
+                                     const Vector<std::int32_t>& indptr, std::size_t examples,
+                                     const Vector<std::uint8_t>& nominal, std::size_t max_bins, std::size_t threads) {
+    check_offsets(span_of(indptr), indices.size());
+    check_indices(span_of(indices), examples);
+    check_sorted_unique(span_of(indices), span_of(indptr));
+    require(data.size() == indices.size(), "data and indices must have the same length");
+    require(nominal.size() + 1 == indptr.size(), "nominal needs one entry per feature");
+    return run_interruptibly([&](Interrupt& interrupt) {
+        ThreadPool pool(threads);
+        return std::make_shared<Columns>(columns_from_csc(span_of(data), span_of(indices), span_of(indptr), examples,
+                                                          span_of(nominal), max_bins, pool, interrupt));
+    });
+}
+
+Loss loss_from_name(const std::string& name) {
+    if (name == "example_logistic") return Loss::example_logistic;
+    if (name == "label_logistic") return Loss::label_logistic;
+    throw std::invalid_argument("unknown loss: " + name);
+}
+
+nb::tuple rule_to_python(const LearnedRule& rule) {
+    std::vector<std::int32_t> features;
+    std::vector<std::uint8_t> operators;
+    std::vector<double> values;
+    for (const Condition& condition : rule.conditions) {
+        features.push_back(condition.feature);
+        operators.push_back(static_cast<std::uint8_t>(condition.op));
+        values.push_back(condition.value);
+    }
+    return nb::make_tuple(new_vector<std::int32_t>(features), new_vector<std::uint8_t>(operators),
+                          new_vector<double>(values), new_vector<double>(rule.head), rule.coverage);
+}
+
+template <typename T>
+std::vector<T> vector_of(const Vector<T>& array) {
+    return {array.data(), array.data() + array.size()};
+}
+
+void make_ensemble(Ensemble* self, const Vector<std::int64_t>& conditions, const Vector<std::int32_t>& features,
+                   const Vector<std::uint8_t>& operators, const Vector<double>& values,
+                   const Vector<std::int64_t>& heads, const Vector<std::int32_t>& head_labels,
+                   const Vector<double>& head_scores, std::size_t n_features, std::size_t n_labels) {
+    check_offsets(span_of(conditions), features.size());
+    check_offsets(span_of(heads), head_labels.size());
+    check_indices(span_of(features), n_features);
+    check_indices(span_of(head_labels), n_labels);
+    require(operators.size() == features.size() && values.size() == features.size(), "conditions differ in length");
+    require(head_scores.size() == head_labels.size(), "heads differ in length");
+    require(heads.size() == conditions.size(), "there must be as many heads as bodies");
+    // Copied: nobody can change what has been checked.
+    new (self) Ensemble{vector_of(conditions), vector_of(features),    vector_of(operators),
+                        vector_of(values),     vector_of(heads),       vector_of(head_labels),
+                        vector_of(head_scores), n_features,            n_labels};
+}
+
+template <typename T>
+void register_columns(nb::class_<Columns>& columns) {
+    columns.def_static("from_dense", &columns_dense<T>, "x"_a.noconvert(), "nominal"_a, "max_bins"_a, "n_threads"_a);
+    columns.def_static("from_csc", &columns_csc<T>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_examples"_a,
+                       "nominal"_a, "max_bins"_a, "n_threads"_a);
+}
+
+void register_booster(nb::module_& module) {
+    nb::class_<Booster>(module, "Booster")
+        .def(
+            "__init__",
+            [](Booster* self, std::shared_ptr<Columns> columns, const Matrix<std::uint8_t>& labels,
+               const Vector<double>& weights, const std::string& loss, bool single_head, bool use_bins,
+               double bin_ratio, std::int32_t bins_per_sign, bool exact_aggregation, double learning_rate, double l2,
+               bool bootstrap, std::size_t max_features, std::size_t max_conditions, std::size_t min_coverage,
+               std::uint64_t seed, std::size_t threads) {
+                require(labels.shape(0) == columns->examples, "labels and features differ in length");
+                require(weights.size() == columns->examples, "weights and features differ in length");
+                require(labels.shape(0) > 0 && labels.shape(1) > 0, "there must be examples and labels");
+                require(!columns->features.empty(), "there must be features");
+                const Settings settings{loss_from_name(loss),
+                                        single_head,
+                                        use_bins,
+                                        {bin_ratio, bins_per_sign, exact_aggregation},
+                                        learning_rate,
+                                        l2,
+                                        bootstrap,
+                                        max_features,
+                                        max_conditions,
+                                        min_coverage,
+                                        seed};
+                const nb::gil_scoped_release release;
+                new (self) Booster(std::move(columns), {labels.data(), labels.size()},
+                                   {weights.data(), weights.data() + weights.size()}, settings, threads);
+            },
+            "columns"_a, "labels"_a.noconvert(), "weights"_a.noconvert(), nb::kw_only(), "loss"_a, "single_head"_a,
+            "use_bins"_a, "bin_ratio"_a, "bins_per_sign"_a, "exact_aggregation"_a, "learning_rate"_a, "l2"_a,
+            "bootstrap"_a, "max_features"_a, "max_conditions"_a, "min_coverage"_a, "seed"_a, "n_threads"_a)
+        .def("add_default_rule",
+             [](Booster& self) {
+                 return rule_to_python(
+                     run_interruptibly([&](Interrupt& interrupt) { return self.add_default_rule(interrupt); }));
+             })
+        .def(
+            "learn_rule",
+            [](Booster& self, std::uint64_t attempt) -> std::optional<nb::tuple> {
+                const auto rule =
+                    run_interruptibly([&](Interrupt& interrupt) { return self.learn_rule(attempt, interrupt); });
+                if (!rule) return std::nullopt;
+                return rule_to_python(*rule);
+            },
+            "attempt"_a)
+        .def("mean_loss", &Booster::mean_loss)
+        .def("scores", [](const Booster& self) {
+            auto scores = new_matrix<double>(self.examples(), self.labels(), 0.0);
+            for (std::size_t n = 0; n < self.examples(); ++n) {
+                std::copy_n(self.scores(static_cast<std::int32_t>(n)), self.labels(), scores.data() + n * self.labels());
+            }
+            return scores;
+        });
+}
+
+template <typename T>
+OwnedMatrix<double> predict_dense(const Ensemble& self, const StridedMatrix<T>& x, std::size_t threads) {
+    require(x.shape(1) == self.n_features, "wrong number of features");
+    auto scores = new_matrix<double>(x.shape(0), self.n_labels, 0.0);
+    run_interruptibly([&](Interrupt& interrupt) {
+        ThreadPool pool(threads);
+        self.predict_dense(x.data(), x.shape(0), x.stride(0), x.stride(1), scores.data(), pool, interrupt);
+    });
+    return scores;
+}
+
+template <typename T>
+OwnedMatrix<double> predict_csr(const Ensemble& self, const Vector<T>& data, const Vector<std::int32_t>& indices,
+                                const Vector<std::int32_t>& indptr, std::size_t threads) {
+    check_offsets(span_of(indptr), indices.size());
+    check_indices(span_of(indices), self.n_features);
+    require(data.size() == indices.size(), "data and indices must have the same length");
+    auto scores = new_matrix<double>(indptr.size() - 1, self.n_labels, 0.0);
+    run_interruptibly([&](Interrupt& interrupt) {
+        ThreadPool pool(threads);
+        self.predict_csr(span_of(data), span_of(indices), span_of(indptr), scores.data(), pool, interrupt);
+    });
+    return scores;
+}
+
+void register_ensemble(nb::module_& module) {
+    using State = std::tuple<Vector<std::int64_t>, Vector<std::int32_t>, Vector<std::uint8_t>, Vector<double>,
+                             Vector<std::int64_t>, Vector<std::int32_t>, Vector<double>, std::size_t, std::size_t>;
+    nb::class_<Ensemble>(module, "Ensemble")
+        .def("__init__", &make_ensemble, "conditions"_a, "features"_a, "operators"_a, "values"_a, "heads"_a,
+             "head_labels"_a, "head_scores"_a, "n_features"_a, "n_labels"_a)
+        .def("predict_dense", &predict_dense<double>, "x"_a.noconvert(), "n_threads"_a)
+        .def("predict_dense", &predict_dense<float>, "x"_a.noconvert(), "n_threads"_a)
+        .def("predict_csr", &predict_csr<double>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a)
+        .def("predict_csr", &predict_csr<float>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a)
+        .def("__getstate__",
+             [](const Ensemble& self) {
+                 return nb::make_tuple(new_vector<std::int64_t>(self.conditions),
+                                       new_vector<std::int32_t>(self.features),
+                                       new_vector<std::uint8_t>(self.operators), new_vector<double>(self.values),
+                                       new_vector<std::int64_t>(self.heads),
+                                       new_vector<std::int32_t>(self.head_labels),
+                                       new_vector<double>(self.head_scores), self.n_features, self.n_labels);
+             })
+        .def("__setstate__", [](Ensemble& self, const State& state) {
+            std::apply([&](const auto&... part) { make_ensemble(&self, part...); }, state);
+        });
+}
+
+KnownVectors known_vectors(const std::string& loss, const Matrix<double>& scores, const Matrix<std::uint8_t>& known) {
+    require(scores.shape(1) == known.shape(1), "scores and label vectors differ in the number of labels");
+    require(known.shape(0) > 0 && known.shape(1) > 0, "there must be known label vectors");
+    return {loss_from_name(loss), scores.data(), scores.shape(0), known.data(), known.shape(0), known.shape(1)};
+}
+
+void register_decoding(nb::module_& module) {
+    module.def(
+        "decode_known",
+        [](const std::string& loss, const Matrix<double>& scores, const Matrix<std::uint8_t>& known,
+           std::size_t threads) {
+            const KnownVectors input = known_vectors(loss, scores, known);
+            std::vector<std::int32_t> position(input.examples);
+            run_interruptibly([&](Interrupt& interrupt) {
+                ThreadPool pool(threads);
+                decode_known(input, position.data(), pool, interrupt);
+            });
+            return new_vector<std::int32_t>(position);
+        },
+        "loss"_a, "scores"_a.noconvert(), "known"_a.noconvert(), "n_threads"_a);
+    module.def(
+        "known_marginals",
+        [](const std::string& loss, const Matrix<double>& scores, const Matrix<std::uint8_t>& known,
+           std::size_t threads) {
+            const KnownVectors input = known_vectors(loss, scores, known);
+            auto probabilities = new_matrix<double>(input.examples, input.labels, 0.0);
+            run_interruptibly([&](Interrupt& interrupt) {
+                ThreadPool pool(threads);
+                known_marginals(input, probabilities.data(), pool, interrupt);
+            });
+            return probabilities;
+        },
+        "loss"_a, "scores"_a.noconvert(), "known"_a.noconvert(), "n_threads"_a);
+}
+
+}  // namespace
+}  // namespace labelboost
+
+NB_MODULE(_core, module) {
+    using namespace labelboost;
+    auto columns = nb::class_<Columns>(module, "Columns");
+    columns.def_prop_ro("n_examples", [](const Columns& self) { return self.examples; });
+    columns.def_prop_ro("n_features", [](const Columns& self) { return self.features.size(); });
+    register_columns<double>(columns);
+    register_columns<float>(columns);
+    register_booster(module);
+    register_ensemble(module);
+    register_decoding(module);
+    module.def("instruction_set", [] { return std::string(active_kernels().name); });
+}

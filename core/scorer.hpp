@@ -1,0 +1,43 @@
+// Scores candidates in batches: the search fills in the sums of a region, the quality appears later.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "aligned.hpp"
+#include "heads.hpp"
+#include "settings.hpp"
+#include "statistics.hpp"
+
+namespace labelboost {
+
+// One per thread. Batches may span features, so that even features with a single split fill the vector
+// lanes. A candidate's quality does not depend on what else is in its batch.
+class CandidateScorer {
+public:
+    CandidateScorer(const Form& form, const Settings& settings);
+
+    // Starts a refinement; forgets what an interrupted one may have left behind.
+    void begin(double noise) {
+        noise_ = noise;
+        count_ = 0;
+    }
+    // Room for the sums of one candidate; its quality is stored in *quality by the next flush() at the latest.
+    double* next(double* quality);
+    void flush();
+
+private:
+    void score_binned();
+
+    Form form_;
+    const Settings& settings_;
+    double noise_ = 0.0;
+    std::size_t count_ = 0;
+    AlignedVector sums_;            // kLanes candidates
+    double* targets_[kLanes] = {};  // where their qualities belong
+    AlignedVector scratch_;
+    std::vector<double> gathered_;  // binned systems before they are interleaved
+    BinnedSystem binned_;
+};
+
+}  // namespace labelboost

@@ -1,0 +1,30 @@
+// Everything that decides what is learned, apart from the data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "layout.hpp"
+#include "losses.hpp"
+
+namespace labelboost {
+
+struct Settings {
+    Loss loss = Loss::example_logistic;
+    bool single_head = false;
+    bool use_bins = false;  // for complete heads, the default rule's included
+    BinSettings bins;
+    double learning_rate = 0.3;
+    double l2 = 1.0;
+    bool bootstrap = true;
+    std::size_t max_features = 0;    // 0: all
+    std::size_t max_conditions = 0;  // 0: no limit
+    std::size_t min_coverage = 1;
+    std::uint64_t seed = 0;
+
+    bool binned_candidates() const { return use_bins && !single_head; }
+    // A non-decomposable loss with a head for all labels needs the full Hessian; anything else its diagonal.
+    bool joint() const { return loss == Loss::example_logistic && !single_head; }
+};
+
+}  // namespace labelboost

@@ -1,0 +1,86 @@
+"""The C++ core: arrays in, arrays out. Sizes and indices are checked, values are trusted."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Float = NDArray[np.float32] | NDArray[np.float64]
+_RawRule = tuple[
+    NDArray[np.int32], NDArray[np.uint8], NDArray[np.float64], NDArray[np.float64], int
+]
+
+class Columns:
+    @staticmethod
+    def from_dense(
+        x: _Float, nominal: NDArray[np.uint8], max_bins: int, n_threads: int
+    ) -> Columns: ...
+    @staticmethod
+    def from_csc(
+        data: _Float,
+        indices: NDArray[np.int32],
+        indptr: NDArray[np.int32],
+        n_examples: int,
+        nominal: NDArray[np.uint8],
+        max_bins: int,
+        n_threads: int,
+    ) -> Columns: ...
+    @property
+    def n_examples(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+
+class Booster:
+    def __init__(
+        self,
+        columns: Columns,
+        labels: NDArray[np.uint8],
+        weights: NDArray[np.float64],
+        *,
+        loss: str,
+        single_head: bool,
+        use_bins: bool,
+        bin_ratio: float,
+        bins_per_sign: int,
+        exact_aggregation: bool,
+        learning_rate: float,
+        l2: float,
+        bootstrap: bool,
+        max_features: int,
+        max_conditions: int,
+        min_coverage: int,
+        seed: int,
+        n_threads: int,
+    ) -> None: ...
+    def add_default_rule(self) -> _RawRule: ...
+    def learn_rule(self, attempt: int) -> _RawRule | None: ...
+    def mean_loss(self) -> float: ...
+    def scores(self) -> NDArray[np.float64]: ...
+
+class Ensemble:
+    def __init__(
+        self,
+        conditions: NDArray[np.int64],
+        features: NDArray[np.int32],
+        operators: NDArray[np.uint8],
+        values: NDArray[np.float64],
+        heads: NDArray[np.int64],
+        head_labels: NDArray[np.int32],
+        head_scores: NDArray[np.float64],
+        n_features: int,
+        n_labels: int,
+    ) -> None: ...
+    def predict_dense(self, x: _Float, n_threads: int) -> NDArray[np.float64]: ...
+    def predict_csr(
+        self,
+        data: _Float,
+        indices: NDArray[np.int32],
+        indptr: NDArray[np.int32],
+        n_threads: int,
+    ) -> NDArray[np.float64]: ...
+
+def decode_known(
+    loss: str, scores: NDArray[np.float64], known: NDArray[np.uint8], n_threads: int
+) -> NDArray[np.int32]: ...
+def known_marginals(
+    loss: str, scores: NDArray[np.float64], known: NDArray[np.uint8], n_threads: int
+) -> NDArray[np.float64]: ...
+def instruction_set() -> str: ...

@@ -1,0 +1,8 @@
+"""Multi-label data: one `Dataset` type, and where data sets come from."""
+
+from labelboost.data.dataset import Dataset
+from labelboost.data.embedded import load_digits_display
+from labelboost.data.npz import load_npz
+from labelboost.data.synthetic import make_multilabel
+
+__all__ = ["Dataset", "load_digits_display", "load_npz", "make_multilabel"]

@@ -1,0 +1,67 @@
+"""What training produces: immutable conditions and rules, and how they read in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelboost._core import Ensemble
+
+Operator = Literal["<=", ">", "=", "!="]
+OPERATORS: tuple[Operator, ...] = ("<=", ">", "=", "!=")
+"""All operators; the position of each is its code in the C++ core."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison of one feature with a constant. A missing value satisfies none."""
+
+    feature: int
+    operator: Operator
+    value: float
+
+    def covers(self, column: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Tell which entries of the feature's column satisfy the condition."""
+        comparison = {"<=": np.less_equal, ">": np.greater, "=": np.equal, "!=": np.not_equal}
+        covered: NDArray[np.bool_] = comparison[self.operator](column, self.value)
+        present: NDArray[np.bool_] = ~np.isnan(column)
+        return covered & present
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A conjunction of conditions (none: everything is covered) and a score for each label."""
+
+    conditions: tuple[Condition, ...]
+    head: NDArray[np.float64]
+    coverage: int
+    """Number of training examples that satisfy the conditions."""
+
+
+def pack_rules(rules: Sequence[Rule], n_features: int, n_labels: int) -> Ensemble:
+    """Pack rules for prediction; a head with many zeros is stored without them."""
+    conditions = [condition for rule in rules for condition in rule.conditions]
+    stored = []
+    for rule in rules:
+        nonzero = np.flatnonzero(rule.head)
+        stored.append(nonzero if 2 * len(nonzero) <= n_labels else np.arange(n_labels))
+    scores = [rule.head[labels] for rule, labels in zip(rules, stored, strict=True)]
+    return Ensemble(
+        conditions=_offsets([len(rule.conditions) for rule in rules]),
+        features=np.array([condition.feature for condition in conditions], dtype=np.int32),
+        operators=np.array([OPERATORS.index(c.operator) for c in conditions], dtype=np.uint8),
+        values=np.array([condition.value for condition in conditions], dtype=np.float64),
+        heads=_offsets([len(labels) for labels in stored]),
+        head_labels=np.concatenate(stored).astype(np.int32),
+        head_scores=np.concatenate(scores),
+        n_features=n_features,
+        n_labels=n_labels,
+    )
+
+
+def _offsets(lengths: Sequence[int]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

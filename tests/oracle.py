@@ -1,0 +1,67 @@
+"""Trains a model with the estimator and with the reference, and compares them rule by rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from labelboost import Rule, RuleBoostingClassifier, reference
+from labelboost.data.dataset import Dataset
+from labelboost.data.npz import load_npz
+from labelboost.sampling import resolve_max_features, resolve_seed
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+def real_data(name: str) -> Dataset:
+    """Load a benchmark data set, which is not part of the repository."""
+    if not DATA.is_dir():
+        pytest.skip(
+            f"the benchmark data are not here: {DATA.name}/ beside the repository is absent"
+        )
+    return load_npz(DATA / f"{name}.npz")
+
+
+def fit_both(
+    X: NDArray[Any],
+    Y: NDArray[Any],
+    nominal: NDArray[np.bool_] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+    X_core: Any = None,
+    **parameters: Any,
+) -> tuple[RuleBoostingClassifier, list[Rule]]:
+    """Train with the estimator (on `X_core`, another form of X, if given) and the reference."""
+    parameters = {"random_state": 1, "label_bins": None} | parameters
+    listed = None if nominal is None else np.flatnonzero(nominal)
+    model = RuleBoostingClassifier(**parameters, categorical_features=listed)
+    model.fit(X if X_core is None else X_core, Y, sample_weight)
+    full = model.get_params()
+    head = full["head"]
+    if head == "auto":
+        head = "complete" if full["loss"] == "example_logistic" else "single"
+    shared = ("n_rules", "loss", "label_bins", "label_bin_aggregation", "learning_rate", "l2",
+              "bootstrap", "max_conditions", "min_coverage")  # fmt: skip
+    settings = reference.Settings(
+        **{name: full[name] for name in shared},
+        head=head,
+        max_features=resolve_max_features(full["max_features"], X.shape[1]),
+        seed=resolve_seed(full["random_state"]),
+    )
+    rules = reference.fit(np.asarray(X, dtype=np.float64), Y, settings, sample_weight, nominal)
+    return model, rules
+
+
+def assert_same_rules(computed: list[Rule], expected: list[Rule]) -> None:
+    """Compare conditions exactly and heads to 1e-5, relative to the largest score of the head."""
+    for i, (comp, ref) in enumerate(zip(computed, expected, strict=False)):
+        assert comp.conditions == ref.conditions, f"rule {i}"
+        assert comp.coverage == ref.coverage, f"rule {i}"
+        scale = np.abs(ref.head).max()
+        np.testing.assert_allclose(
+            comp.head, ref.head, rtol=1e-5, atol=1e-9 * scale, err_msg=f"head of rule {i}"
+        )
+    assert len(computed) == len(expected)

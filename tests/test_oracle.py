@@ -1,0 +1,197 @@
+"""The core learns the same rules as the reference: same conditions, same coverage, same heads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracle import assert_same_rules, fit_both, real_data
+
+from labelboost import _core
+
+BINS = (0.32, 0.16, 0.08, 0.04, 2)
+LOSSES = ("example_logistic", "label_logistic")
+L2 = (0.0, 0.1, 1.0)
+
+
+def grid() -> list[dict[str, Any]]:
+    """List every combination that can differ: single heads have no bins."""
+    bins: list[dict[str, Any]] = [{"label_bins": None}]
+    for label_bins, aggregation in product(BINS, ("paper", "exact")):
+        bins.append({"label_bins": label_bins, "label_bin_aggregation": aggregation})
+    complete = [
+        {"loss": loss, "head": "complete", "l2": l2, **b}
+        for loss, l2, b in product(LOSSES, L2, bins)
+    ]
+    single = [
+        {"loss": loss, "head": "single", "l2": l2, "label_bins": b}
+        for loss, l2, b in product(LOSSES, L2, (None, 0.04))
+    ]
+    return complete + single
+
+
+def name_of(parameters: dict[str, Any]) -> str:
+    return "-".join(str(value) for value in parameters.values())
+
+
+def random_problem(
+    seed: int, n: int = 60, n_labels: int = 5
+) -> tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.bool_]]:
+    """Mix numeric, integer, nominal, sparse, missing, constant and duplicated columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 10))
+    X[:, 1] = rng.integers(0, 4, n)
+    X[:, 2] = rng.integers(0, 3, n)
+    X[:, 3] = np.where(rng.random(n) < 0.8, 0.0, rng.normal(size=n))
+    X[:, 4] = X[:, 0]
+    X[:, 5] = 7.0
+    X[:, 6] = rng.integers(0, 2, n)
+    X[rng.random(n) < 0.2, 7] = np.nan
+    X[rng.random(n) < 0.2, 2] = np.nan
+    X[:, 8] = np.where(rng.random(n) < 0.7, 3.0, rng.integers(0, 6, n))
+    nominal = np.isin(np.arange(10), (2, 6, 8))
+    logits = np.nan_to_num(X) @ rng.normal(size=(10, n_labels)) + rng.normal(size=(n, n_labels))
+    return X, (logits > 0.5).astype(np.uint8), nominal
+
+
+@pytest.mark.parametrize("parameters", grid(), ids=name_of)
+@pytest.mark.parametrize("sampling", [False, True], ids=["all", "sampled"])
+def test_random_data(parameters: dict[str, Any], sampling: bool) -> None:
+    X, Y, nominal = random_problem(seed=3)
+    model, rules = fit_both(
+        X, Y, nominal, n_rules=15, bootstrap=sampling, max_features=4 if sampling else None,
+        **parameters,
+    )  # fmt: skip
+    assert_same_rules(model.rules_, rules)
+
+
+# Examples, rules and conditions where all features are searched and nothing is sampled, then rules
+# where examples and features are sampled: what the reference can do in a few seconds altogether.
+PARTS = {
+    "flags": (194, 3, 4, 6),
+    "emotions": (593, 2, 3, 5),
+    "birds": (130, 2, 2, 3),
+    "yeast": (120, 2, 3, 2),
+}
+WHOLE = {
+    "flags": (194, 20, None, 100),
+    "emotions": (593, 4, None, 40),
+    "birds": (645, 2, 6, 10),
+    "yeast": (2417, 2, 3, 6),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("parameters", grid(), ids=name_of)
+def test_real_data(name: str, parameters: dict[str, Any], exhaustive: bool) -> None:
+    data = real_data(name)
+    X, Y = data.X.toarray().astype(np.float64), data.Y
+    n_examples, n_rules, max_conditions, n_sampled = (WHOLE if exhaustive else PARTS)[name]
+    searched, rules = fit_both(
+        X[:n_examples], Y[:n_examples], data.nominal, n_rules=n_rules,
+        max_conditions=max_conditions, bootstrap=False, max_features=None, **parameters,
+    )  # fmt: skip
+    assert_same_rules(searched.rules_, rules)
+    sampled, rules = fit_both(X, Y, data.nominal, n_rules=n_sampled, **parameters)
+    assert_same_rules(sampled.rules_, rules)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "float32", "fortran"])
+@pytest.mark.parametrize("label_bins", [None, 0.3])
+def test_other_forms_of_the_same_data(form: str, label_bins: float | None) -> None:
+    X, Y, nominal = random_problem(seed=4)
+    X = X.astype(np.float32).astype(np.float64)
+    forms = {
+        "csr": sp.csr_array,
+        "csc": sp.csc_array,
+        "float32": np.float32,
+        "fortran": np.asfortranarray,
+    }
+    model, rules = fit_both(
+        X, Y, nominal, X_core=forms[form](X), n_rules=20, label_bins=label_bins, max_features=4
+    )
+    assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("parameters", grid()[::5], ids=name_of)
+def test_sample_weights(parameters: dict[str, Any]) -> None:
+    X, Y, nominal = random_problem(seed=5)
+    weights = np.random.default_rng(5).uniform(0.1, 4.0, len(X))
+    model, rules = fit_both(X, Y, nominal, weights, n_rules=12, **parameters)
+    assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 8, 17, 40, 110])
+@pytest.mark.parametrize("label_bins", [None, 0.2])
+def test_numbers_of_labels(n_labels: int, label_bins: float | None) -> None:
+    X, Y, nominal = random_problem(seed=6, n_labels=n_labels)
+    model, rules = fit_both(X, Y, nominal, n_rules=8, label_bins=label_bins, max_features=4)
+    assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("label_bins", [None, 0.5])
+def test_labels_that_never_or_always_occur(loss: str, label_bins: float | None) -> None:
+    X, Y, nominal = random_problem(seed=7)
+    Y[:, 0], Y[:, 1] = 0, 1
+    model, rules = fit_both(X, Y, nominal, n_rules=10, loss=loss, label_bins=label_bins)
+    assert_same_rules(model.rules_, rules)
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 40),
+    n_labels=st.integers(1, 12),
+    loss=st.sampled_from(LOSSES),
+    head=st.sampled_from(["complete", "single"]),
+    label_bins=st.sampled_from([None, 0.04, 0.3, 1.0, 2, 3, 7]),
+    aggregation=st.sampled_from(["paper", "exact"]),
+    l2=st.sampled_from([0.1, 1.0, 30.0]),
+    learning_rate=st.sampled_from([0.1, 0.3, 1.0]),
+    bootstrap=st.booleans(),
+    max_features=st.sampled_from([None, 1, 3]),
+    min_coverage=st.sampled_from([1, 2, 5]),
+    max_conditions=st.sampled_from([None, 1, 3]),
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_any_setting(seed: int, n: int, n_labels: int, aggregation: str, **other: Any) -> None:
+    X, Y, nominal = random_problem(seed, n, n_labels)
+    model, rules = fit_both(X, Y, nominal, n_rules=6, label_bin_aggregation=aggregation, **other)
+    assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+def test_every_instruction_set(isa: str) -> None:
+    """The other kernels of this machine pass the comparison, too."""
+    environment = os.environ | {"LABELBOOST_ISA": isa}
+    ask = "from labelboost import _core; print(_core.instruction_set())"
+    answer = subprocess.run(
+        [sys.executable, "-c", ask], env=environment, capture_output=True, text=True, check=False
+    )
+    if answer.returncode != 0:
+        assert f"LABELBOOST_ISA={isa} is not available" in answer.stderr
+        pytest.skip(f"this machine has no {isa}")
+    assert answer.stdout.strip() == isa
+    if isa == _core.instruction_set():
+        return
+    tests = "test_numbers_of_labels or test_other_forms or test_sample_weights"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "-k", tests]
+    done = subprocess.run(
+        [*command, str(Path(__file__))],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
