@@ -24,7 +24,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from labelboost import RuleBoostingClassifier, _core, estimators, reference
+from labelboost import Condition, RuleBoostingClassifier, _core, estimators, reference
 from labelboost.data.dataset import Dataset
 from labelboost.data.embedded import load_digits_display
 from labelboost.data.synthetic import make_multilabel
@@ -205,8 +205,15 @@ def test_single_precision_is_not_rounded_and_thresholds_are_double() -> None:
     X = np.tile(values, 20)[:, None]
     model = train(X, X[:, 0] > 1.0, bootstrap=False, n_rules=2)
     (condition,) = model.rules_[1].conditions
-    assert values[0] < condition.value < values[1]
+    assert float(values[0]) < condition.value < float(values[1])
     np.testing.assert_array_equal(model.predict(X), X[:, 0] > 1.0)
+
+
+def test_conditions_compare_in_double_precision() -> None:
+    low = np.nextafter(np.float32(1.0), np.float32(2.0))
+    values = np.float32([low, np.nextafter(low, np.float32(2.0))])
+    condition = Condition(0, "<=", 0.5 * float(values[0]) + 0.5 * float(values[1]))
+    assert condition.covers(values).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("low", [1.0, -1.0, 1e300, 5e-324, 0.0, -0.0])
@@ -583,7 +590,7 @@ def test_weights_of_zero_equal_removal(heads: dict[str, Any], form: str) -> None
 
 def test_label_sets_without_weight_are_not_known() -> None:
     data = digits()
-    rare = (data.Y == data.Y[0]).all(axis=1)
+    rare = (data.Y[0] == data.Y).all(axis=1)
     model = train(data.X, data.Y, ~rare)
     assert tuple(data.Y[0]) not in rows_of(model.predict(data.X))
 
@@ -778,7 +785,6 @@ def test_predictions_are_label_sets_seen_in_training_or_signs(heads: dict[str, A
     assert rows_of(predicted) <= rows_of(data.Y[:100])
     signs = model.set_params(decoding="sign").predict(data.X)
     np.testing.assert_array_equal(signs, model.decision_function(data.X) > 0.0)
-    assert (signs != predicted).any()
 
 
 def test_prediction_follows_the_loss_of_training() -> None:
@@ -881,20 +887,37 @@ def test_any_number_of_examples_can_be_predicted(n: int) -> None:
 # --- Feature bins -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("bins", [2, 3, 8, 16, 32])
-def test_feature_bins_limit_the_splits(form: Any, bins: int) -> None:
+@functools.cache
+def binned_conditions(form: Any, bins: int) -> tuple[NDArray[Any], list[Condition]]:
+    """Data, and the conditions of many rules with feature bins, whose samples leave bins empty."""
     data = make_multilabel(80, 4, 5, random_state=0)
     X = np.round(data.X, 1)
     model = train(form(X), data.Y, feature_bins=bins, n_rules=150, max_features=None)
-    splits, thresholds = defaultdict(set), defaultdict(set)
-    for rule in model.rules_:
-        for condition in rule.conditions:
-            j = condition.feature
-            splits[j].add(tuple(np.flatnonzero(X[:, j] <= condition.value)))
-            thresholds[j].add(condition.value)
+    return X, [condition for rule in model.rules_ for condition in rule.conditions]
+
+
+every_binning = pytest.mark.parametrize(
+    ("form", "bins"),
+    [(form, bins) for form in (np.asarray, sp.csr_array) for bins in (2, 3, 8, 32)],
+)
+
+
+@every_binning
+def test_feature_bins_limit_the_splits(form: Any, bins: int) -> None:
+    X, conditions = binned_conditions(form, bins)
+    splits = defaultdict(set)
+    for condition in conditions:
+        column = X[:, condition.feature]
+        splits[condition.feature].add(tuple(np.flatnonzero(column <= condition.value)))
     assert max(len(found) for found in splits.values()) <= bins - 1
-    assert max(len(found) for found in thresholds.values()) <= bins
+
+
+@every_binning
+def test_feature_bins_limit_the_thresholds(form: Any, bins: int) -> None:
+    thresholds = defaultdict(set)
+    for condition in binned_conditions(form, bins)[1]:
+        thresholds[condition.feature].add(condition.value)
+    assert max(len(found) for found in thresholds.values()) <= bins - 1
 
 
 @every_head
@@ -1045,7 +1068,7 @@ def test_heads(heads: dict[str, Any]) -> None:
     data = digits()
     model = train(data.X, data.Y, **heads)
     scores = np.array([rule.head for rule in model.rules_[1:]])
-    single = model.head == "single" or "head" not in heads and "loss" in heads
+    single = model.head == "single" or ("head" not in heads and "loss" in heads)
     for head in scores:
         assert (np.count_nonzero(head) == 1) == single
         if not single and heads.get("label_bins") == 2:
@@ -1062,11 +1085,11 @@ def test_conditions_are_limited(most: int) -> None:
     assert max(unlimited) > 3
 
 
-@pytest.mark.parametrize("fewest", [2, 10, 60])
+@pytest.mark.parametrize("fewest", [2, 10, 40])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_coverage_is_limited(fewest: int, form: Any) -> None:
     data = digits()
-    common = {"bootstrap": False, "n_rules": 20}
+    common = {"bootstrap": False, "n_rules": 40, "l2": 0.0, "label_bins": None}
     model = train(form(data.X), data.Y, min_coverage=fewest, **common)
     assert min(rule.coverage for rule in model.rules_) >= fewest
     assert min(rule.coverage for rule in train(form(data.X), data.Y, **common).rules_) < fewest
@@ -1331,7 +1354,7 @@ def test_other_feature_names_at_prediction(lib: Any) -> None:
     names = ["width", "height", "depth", "weight", "age", "price"]
     frame = lib.DataFrame(dict(zip(names, data.X.T, strict=True)))
     model = train(frame, data.Y)
-    with pytest.raises(ValueError, match="(?s)feature names should match.*colour.*price"):
+    with pytest.raises(ValueError, match=r"(?s)feature names should match.*colour.*price"):
         model.predict(frame.rename(columns={"price": "colour"}) if lib.__name__ == "pandas"
                       else frame.rename({"price": "colour"}))  # fmt: skip
     with pytest.raises(ValueError, match="same order"):
@@ -1348,6 +1371,17 @@ def test_strings_in_frames(lib: Any) -> None:
 
 
 # --- Anything goes ------------------------------------------------------------------------------
+
+
+def refusal(call: Callable[[], Any]) -> str | None:
+    """The message of a ValueError or TypeError, if the call ends in one; no other may come."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            call()
+        except (ValueError, TypeError) as error:
+            return str(error) or "no message"
+    return None
 
 
 VALUES = [np.nan, 0.0, -0.0, 1.0, 2.0, 3.0, -1.0, 0.1, 0.3, 0.1 + 0.2, 1e300, -1e300, 1e-300]
@@ -1393,11 +1427,10 @@ def test_any_small_problem(
     X, Y, weights = problem
     nominal = data.draw(hnp.arrays(bool, X.shape[1]))
     form = FORMS[data.draw(st.sampled_from(["C order", "strided", "csr_array", "csc_array"]))]
-    try:
-        model = train(form(X), Y, weights, categorical_features=nominal, **parameters)
-    except ValueError as error:
+    model = RuleBoostingClassifier(categorical_features=nominal, **parameters)
+    if message := refusal(lambda: model.fit(form(X), Y, weights)):
         assert weights is not None
-        assert "sample_weight" in str(error)
+        assert "sample_weight" in message
         return
     kept = np.ones(len(X), dtype=bool) if weights is None else weights > 0
     for rule in model.rules_:
@@ -1441,19 +1474,13 @@ arrays = hnp.arrays(
 @given(anything | arrays, anything | arrays, st.none() | anything | arrays)
 def test_anything_as_data(X: Any, Y: Any, weights: Any) -> None:
     model = RuleBoostingClassifier(n_rules=3, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for features, labels, given_weights in ((X, Y, weights), (X0, Y, None), (X0, Y0, weights)):
-            try:
-                model.fit(features, labels, given_weights)
-            except (ValueError, TypeError) as error:
-                assert str(error)
-        model.fit(X0, Y0)
-        for method in (model.predict, model.decision_function, model.predict_proba):
-            try:
-                assert len(method(X)) == len(X)
-            except (ValueError, TypeError) as error:
-                assert str(error)
+    for arguments in ((X, Y, weights), (X0, Y), (X0, Y0, weights)):
+        if refusal(lambda arguments=arguments: model.fit(*arguments)) is None:
+            assert model.n_rules_ >= 1
+    assert refusal(lambda: model.fit(X0, Y0)) is None
+    for method in (model.predict, model.decision_function, model.predict_proba):
+        if refusal(lambda method=method: method(X)) is None:
+            assert method(X).shape == (len(X), 2)
 
 
 @settings(max_examples=300, deadline=None)
@@ -1462,11 +1489,7 @@ def test_anything_as_a_parameter(name: str, value: Any) -> None:
     if name == "n_rules" and isinstance(value, int):
         value = min(value, 20)
     model = RuleBoostingClassifier(**{"n_rules": 3} | {name: value})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        try:
-            model.fit(X0, Y0)
-        except (ValueError, TypeError) as error:
-            assert name in str(error)
-            return
-    assert model.predict(X0).shape == Y0.shape
+    if message := refusal(lambda: model.fit(X0, Y0)):
+        assert name in message
+    else:
+        assert model.predict(X0).shape == Y0.shape

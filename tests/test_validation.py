@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from labelboost import validation
 from labelboost.validation import (
     FeatureSchema,
     Labels,
@@ -28,6 +27,7 @@ from labelboost.validation import (
     check_predict_features,
     check_sample_weight,
 )
+from labelboost.validation import arrays as number_arrays
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")
 
@@ -338,7 +338,7 @@ def test_infinity(value: float, dtype: Any, order: Any) -> None:
 def test_infinity_is_found_in_every_block(
     shape: tuple[int, int], order: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validation, "_BLOCK", 13)
+    monkeypatch.setattr(number_arrays, "_BLOCK", 13)
     X = np.zeros(shape, order=order)
     assert fit(X) is X
     rng = np.random.default_rng(0)
@@ -354,7 +354,7 @@ def test_infinity_is_found_in_every_block(
 def test_the_check_for_infinity_needs_little_memory(shape: Any, order: Any) -> None:
     X = np.zeros(shape, order=order)
     tracemalloc.start()
-    assert validation._first(X, np.isinf) is None
+    assert number_arrays.first_entry(X, np.isinf) is None
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < X.size / 2

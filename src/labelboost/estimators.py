@@ -319,6 +319,7 @@ def _away_from_overflow(
     _, exponent = math.frexp(max(float(weights.sum()), l2 * 2.0**-EXTREME_EXPONENT))
     if abs(exponent) <= EXTREME_EXPONENT:
         return weights, l2
+    exponent -= exponent % 2  # square roots of even powers of two are exact, too
     scaled = np.ldexp(weights, -exponent)
     scaled[weights > 0.0] = np.maximum(scaled[weights > 0.0], SMALLEST)  # no example may vanish
     return scaled, math.ldexp(l2, -exponent)

@@ -26,6 +26,7 @@ class Condition:
 
     def covers(self, column: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Tell which entries of the feature's column satisfy the condition."""
+        column = np.asarray(column, dtype=np.float64)  # NumPy would round the value to float32
         comparison = {"<=": np.less_equal, ">": np.greater, "=": np.equal, "!=": np.not_equal}
         covered: NDArray[np.bool_] = comparison[self.operator](column, self.value)
         present: NDArray[np.bool_] = ~np.isnan(column)

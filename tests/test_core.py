@@ -1,0 +1,226 @@
+"""The extension itself: its arguments, its determinism and its behaviour at the edges."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from labelboost import _core
+
+SETTINGS: dict[str, Any] = {
+    "loss": "example_logistic",
+    "single_head": False,
+    "use_bins": False,
+    "bin_ratio": 0.0,
+    "bins_per_sign": 1,
+    "exact_aggregation": False,
+    "learning_rate": 0.3,
+    "l2": 1.0,
+    "bootstrap": True,
+    "max_features": 0,
+    "max_conditions": 0,
+    "min_coverage": 1,
+    "seed": 1,
+    "n_threads": 1,
+}
+VARIANTS = {
+    "joint": {},
+    "two bins": {"use_bins": True},
+    "many bins": {"use_bins": True, "bin_ratio": 0.5, "exact_aggregation": True},
+    "single": {"single_head": True},
+    "label-wise": {"loss": "label_logistic"},
+    "label-wise bins": {"loss": "label_logistic", "use_bins": True},
+}
+
+
+def dense_columns(X: Any, max_bins: int = 0, n_threads: int = 1) -> _core.Columns:
+    return _core.Columns.from_dense(X, np.zeros(X.shape[1], dtype=np.uint8), max_bins, n_threads)
+
+
+def problem(n: int = 200, n_features: int = 6, n_labels: int = 5) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, n_features))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    Y = (np.nan_to_num(X) @ rng.normal(size=(n_features, n_labels)) > 0).astype(np.uint8)
+    return X, Y
+
+
+def learn(columns: _core.Columns, Y: Any, n_rules: int = 10, **changes: Any) -> tuple[Any, Any]:
+    booster = _core.Booster(columns, Y, np.ones(len(Y)), **(SETTINGS | changes))
+    return booster, [booster.add_default_rule(), *(booster.learn_rule(t) for t in range(n_rules))]
+
+
+@pytest.mark.parametrize("n_labels", [1, 7, 8, 9, 97, 130])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_number_of_threads_gives_the_same_bits(variant: str, n_labels: int) -> None:
+    X, Y = problem(n=700 if n_labels < 10 else 150, n_labels=n_labels)
+    results = []
+    for n_threads in (1, 2, 5):
+        columns = dense_columns(X, n_threads=n_threads)
+        booster, rules = learn(columns, Y, 5, n_threads=n_threads, **VARIANTS[variant])
+        results.append((pickle.dumps(rules), booster.scores().tobytes(), booster.mean_loss()))
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_scores_are_the_sum_of_the_rules(variant: str) -> None:
+    X, Y = problem()
+    booster, rules = learn(dense_columns(X), Y, **VARIANTS[variant])
+    K = Y.shape[1]
+    sizes = [len(rule[0]) for rule in rules]
+    ensemble = _core.Ensemble(
+        conditions=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        features=np.concatenate([rule[0] for rule in rules]),
+        operators=np.concatenate([rule[1] for rule in rules]),
+        values=np.concatenate([rule[2] for rule in rules]),
+        heads=(K * np.arange(len(rules) + 1)).astype(np.int64),
+        head_labels=np.tile(np.arange(K, dtype=np.int32), len(rules)),
+        head_scores=np.concatenate([rule[3] for rule in rules]),
+        n_features=X.shape[1],
+        n_labels=K,
+    )
+    expected = booster.scores().tobytes()
+    assert ensemble.predict_dense(X, 2).tobytes() == expected
+    csr = sp.csr_array(X)
+    assert ensemble.predict_csr(csr.data, csr.indices, csr.indptr, 3).tobytes() == expected
+    restored = pickle.loads(pickle.dumps(ensemble))
+    assert restored.predict_dense(np.asfortranarray(X), 1).tobytes() == expected
+
+
+@pytest.mark.parametrize("l2", [0.0, 1.0])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_extreme_scores_stay_finite(variant: str, l2: float) -> None:
+    """A huge learning rate drives scores to 1e3 and beyond, where Hessians vanish."""
+    X, Y = problem(n=60)
+    Y[:, 1] = 1 - Y[:, 0]
+    booster, rules = learn(dense_columns(X), Y, 40, l2=l2, learning_rate=100.0, **VARIANTS[variant])
+    assert all(np.isfinite(rule[3]).all() for rule in rules if rule is not None)
+    assert np.isfinite(booster.scores()).all()
+    assert np.isfinite(booster.mean_loss())
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("n", [1, 2])
+def test_tiny_data(variant: str, n: int) -> None:
+    X, Y = problem(n=n)
+    _, rules = learn(dense_columns(X), Y, 3, l2=0.0, **VARIANTS[variant])
+    assert np.isfinite(rules[0][3]).all()
+    if n == 1:
+        assert rules[1:] == [None, None, None]
+
+
+def test_huge_and_tiny_values_are_told_apart() -> None:
+    """Neighbouring floating-point numbers and the largest ones are separated by a threshold."""
+    one = np.nextafter(1.0, 2.0)
+    for low, high in [(1.0, one), (-1.7e308, 1.7e308), (0.0, 5e-324), (-5e-324, 5e-324)]:
+        X = np.array([[low], [high]] * 20)
+        Y = np.array([[0, 1], [1, 0]] * 20, dtype=np.uint8)
+        _, rules = learn(dense_columns(X), Y, 1, bootstrap=False)
+        threshold = rules[1][2][0]
+        assert low <= threshold < high
+
+
+@pytest.mark.parametrize("max_bins", [2, 3, 16, 255])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_quantile_bins(max_bins: int, sparse: bool) -> None:
+    rng = np.random.default_rng(1)
+    X = np.where(rng.random((500, 2)) < 0.4, 0.0, rng.normal(size=(500, 2)))
+    Y = (X > 0.3).astype(np.uint8)
+    nominal = np.zeros(2, dtype=np.uint8)
+    if sparse:
+        csc = sp.csc_array(X)
+        arrays = (csc.data, csc.indices, csc.indptr)
+        columns = _core.Columns.from_csc(*arrays, 500, nominal, max_bins, 1)
+    else:
+        columns = dense_columns(X, max_bins)
+    booster, rules = learn(columns, Y, 80)
+    found: dict[int, set[float]] = {0: set(), 1: set()}
+    scores = np.zeros_like(booster.scores())
+    for features, operators, values, head, coverage in filter(None, rules):
+        covered = np.ones(500, dtype=bool)
+        for feature, operator, value in zip(features, operators, values, strict=True):
+            found[feature].add(value)
+            covered &= X[:, feature] <= value if operator == 0 else X[:, feature] > value
+        assert covered.sum() == coverage
+        scores[covered] += head
+    np.testing.assert_array_equal(scores, booster.scores())
+    # A bin that is empty in a sample may move a threshold, but never into a bin.
+    distinct = {tuple(np.unique(X[X[:, j] <= t, j]).tolist()) for j in (0, 1) for t in found[j]}
+    assert len(distinct) <= 2 * (max_bins - 1)
+
+
+def test_failed_attempts_return_none_and_change_nothing() -> None:
+    X, Y = np.ones((20, 3)), np.eye(20, 4, dtype=np.uint8)
+    booster, rules = learn(dense_columns(X), Y, 0)
+    before = booster.scores()
+    assert booster.learn_rule(0) is None
+    np.testing.assert_array_equal(booster.scores(), before)
+    assert len(rules) == 1
+
+
+WRONG_SIZES = {
+    "labels": lambda c, Y: _core.Booster(c, Y[1:], np.ones(len(Y)), **SETTINGS),
+    "weights": lambda c, Y: _core.Booster(c, Y, np.ones(len(Y) - 1), **SETTINGS),
+    "no labels": lambda c, Y: _core.Booster(
+        c, np.empty((len(Y), 0), dtype=np.uint8), np.ones(len(Y)), **SETTINGS
+    ),
+    "loss": lambda c, Y: _core.Booster(c, Y, np.ones(len(Y)), **(SETTINGS | {"loss": "hinge"})),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_SIZES)
+def test_wrong_arguments_are_refused(case: str) -> None:
+    X, Y = problem()
+    with pytest.raises(ValueError, match=r"must|differ|unknown"):
+        WRONG_SIZES[case](dense_columns(X), Y)
+
+
+@pytest.mark.parametrize(
+    ("indices", "indptr"),
+    [
+        ([0, 9], [0, 1, 2]),
+        ([0, -1], [0, 1, 2]),
+        ([0, 1], [0, 3, 2]),
+        ([0, 1], [1, 1, 2]),
+        ([0, 1], [0, 1, 1]),
+        ([1, 0], [0, 2, 2]),
+        ([1, 1], [0, 2, 2]),
+    ],
+)
+def test_invalid_sparse_structure_is_refused(indices: list[int], indptr: list[int]) -> None:
+    arrays = (np.ones(2), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32))
+    with pytest.raises(ValueError, match=r"offset|index|indices"):
+        _core.Columns.from_csc(*arrays, 3, np.zeros(2, dtype=np.uint8), 0, 1)
+
+
+def test_invalid_ensembles_are_refused() -> None:
+    valid: dict[str, Any] = {
+        "conditions": np.array([0, 1]),
+        "features": np.array([0], dtype=np.int32),
+        "operators": np.array([0], dtype=np.uint8),
+        "values": np.array([0.5]),
+        "heads": np.array([0, 1]),
+        "head_labels": np.array([0], dtype=np.int32),
+        "head_scores": np.array([1.0]),
+        "n_features": 1,
+        "n_labels": 1,
+    }
+    assert _core.Ensemble(**valid).predict_dense(np.zeros((2, 1)), 1).tolist() == [[1.0], [1.0]]
+    broken = {
+        "conditions": np.array([0, 2]),
+        "features": np.array([1], dtype=np.int32),
+        "operators": np.array([0, 1], dtype=np.uint8),
+        "values": np.array([]),
+        "heads": np.array([0, 0]),
+        "head_labels": np.array([-1], dtype=np.int32),
+        "head_scores": np.array([1.0, 2.0]),
+    }
+    for name, value in broken.items():
+        with pytest.raises(ValueError, match=r"offset|index|length|many"):
+            _core.Ensemble(**(valid | {name: value}))
+    with pytest.raises(ValueError, match="features"):
+        _core.Ensemble(**valid).predict_dense(np.zeros((2, 2)), 1)
