@@ -20,6 +20,8 @@ struct CacheAligned {
     friend bool operator==(const CacheAligned&, const CacheAligned&) { return true; }
 };
 
-using AlignedVector = std::vector<double, CacheAligned<double>>;
+template <typename T>
+using AlignedVectorOf = std::vector<T, CacheAligned<T>>;
+using AlignedVector = AlignedVectorOf<double>;
 
 }  // namespace labelboost

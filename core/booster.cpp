@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "random.hpp"
+#include "screening.hpp"
 
 namespace labelboost {
 namespace {
@@ -29,7 +30,7 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
       settings_(settings),
       form_{settings.joint(), labels_count_},
       pool_(threads),
-      gradients_(columns_->examples, labels_count_),
+      gradients_(columns_->examples, labels_count_, Screening::possible(form_, settings_)),
       scores_(columns_->examples, labels_count_),
       everything_(columns_->examples),
       permutation_(columns_->features.size()),
@@ -170,6 +171,7 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
             active_kernels().update_gradient(settings_.loss, scores,
                                              signs_.data() + static_cast<std::size_t>(covered[i]) * padded, padded,
                                              begin, end, gradients_.row(covered[i]));
+            gradients_.update_rounded(covered[i]);
         }
     });
 }

@@ -54,7 +54,8 @@ private:
     Settings settings_;
     Form form_;
     ThreadPool pool_;
-    LabelRows gradients_, scores_;
+    Gradients gradients_;
+    LabelRows<double> scores_;
     std::vector<std::int32_t> everything_;   // 0 .. examples - 1
     std::vector<std::int32_t> permutation_;  // 0 .. features - 1, between calls
     Search search_;

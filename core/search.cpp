@@ -11,6 +11,8 @@ namespace {
 constexpr std::int32_t kImplicit = -2;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kWorkBetweenChecks = 1e6;
+// How far, relatively, an approximate quality may be off: generous for what the screening vouches for.
+constexpr double kScreenMargin = 1e-3;
 
 // A value between two neighbouring ones that separates them for certain, even where they are so close that
 // their middle rounds to one of them.
@@ -29,6 +31,13 @@ double threshold(const Column& column, FeatureCandidates::Split split) {
     return value;
 }
 
+// The position of the group without listed examples, or the number of groups.
+template <typename Group>
+std::size_t implicit_group(const std::vector<Group>& groups) {
+    const auto found = std::find_if(groups.begin(), groups.end(), [](const Group& g) { return g.begin == g.end; });
+    return static_cast<std::size_t>(found - groups.begin());
+}
+
 // Filtering a sorted list costs a step per listed example, collecting and sorting about two log2(n) steps per
 // covered one.
 bool cheaper_to_sort(std::size_t covered, std::size_t listed) {
@@ -42,7 +51,7 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
     for (std::size_t thread = 0; thread < pool.size(); ++thread) scratch_.emplace_back(form_, settings_);
 }
 
-std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const LabelRows& gradients,
+std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const Gradients& gradients,
                                                  const std::vector<std::int32_t>& features, double incumbent,
                                                  double root_noise, Interrupt& interrupt) {
     const Task task{coverage, gradients, interrupt};
@@ -54,10 +63,25 @@ std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const
     });
     for (Scratch& scratch : scratch_) scratch.scorer.flush();
 
-    double best = kInfinity;
-    for (const FeatureCandidates& candidate : candidates) {
-        for (const double quality : candidate.quality) best = std::min(best, quality);
-    }
+    const auto best_of = [&](bool undecided) {
+        double best = kInfinity;
+        for (const FeatureCandidates& candidate : candidates) {
+            for (const double quality : candidate.quality) {
+                if (undecided || quality > -kInfinity) best = std::min(best, quality);
+            }
+        }
+        return best;
+    };
+    // What screening finds near the best, and can improve on the incumbent, is scored again exactly.
+    const double reach = std::min(best_of(false), incumbent);
+    const double limit = reach + kScreenMargin * std::abs(reach);
+    pool_.run(features.size(), interrupt, [&](std::size_t i, std::size_t thread) {
+        const Column& column = columns_.features[static_cast<std::size_t>(features[i])];
+        if (candidates[i].approximate) confirm(task, column, scratch_[thread], limit, candidates[i]);
+    });
+    for (Scratch& scratch : scratch_) scratch.scorer.flush();
+
+    const double best = best_of(true);
     if (!(best < incumbent - kTie * std::abs(incumbent) - root_noise)) return std::nullopt;
     for (std::size_t i = 0; i < features.size(); ++i) {
         const std::vector<double>& quality = candidates[i].quality;
@@ -151,29 +175,76 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Feat
     out.quality.assign(2 * out.splits.size(), kInfinity);
     if (column.nominal) {
         scan_nominal(task, scratch, present, out);
+    } else if (Screening::possible(form_, settings_) && Screening::pays(scratch.example.size(), out.splits.size())) {
+        screen_numeric(task, scratch, present, out);
     } else {
-        scan_numeric(task, scratch, present, out);
+        scan_numeric(task, scratch, present, nullptr, out);
     }
 }
 
-void Search::scan_numeric(const Task& task, Scratch& scratch, std::size_t present, FeatureCandidates& out) const {
+void Search::confirm(const Task& task, const Column& column, Scratch& scratch, double limit,
+                     FeatureCandidates& out) const {
+    std::vector<bool> wanted(out.quality.size());
+    std::transform(out.quality.begin(), out.quality.end(), wanted.begin(), [&](double q) { return q <= limit; });
+    std::fill(out.quality.begin(), out.quality.end(), kInfinity);
+    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
+    std::size_t missing = 0;
+    collect_groups(task, column, scratch, missing);
+    scan_numeric(task, scratch, task.coverage.sample.size() - missing, &wanted, out);
+}
+
+void Search::screen_numeric(const Task& task, Scratch& scratch, std::size_t present, FeatureCandidates& out) const {
     const std::vector<Scratch::Group>& groups = scratch.groups;
-    const auto implicit = std::find_if(groups.begin(), groups.end(), [](const auto& g) { return g.begin == g.end; });
-    const auto middle = static_cast<std::size_t>(implicit - groups.begin());
+    const std::size_t middle = implicit_group(groups);
+    const std::size_t splits = out.splits.size();
+    const std::size_t least = std::max<std::size_t>(settings_.min_coverage, 1);
+    const auto append = [&](const Scratch::Group& group) {
+        scratch.screening.append(task.gradients, task.coverage.weights,
+                                 std::span(scratch.example).subspan(group.begin, group.end - group.begin));
+    };
+    // The same two lists, towards the implicit group, that an exact scan walks along.
+    scratch.screening.clear();
+    for (std::size_t s = 0; s < middle && s < splits; ++s) append(groups[s]);
+    scratch.screening.run(scratch.total, kNoise * task.coverage.weight);
+    std::size_t count = 0;
+    for (std::size_t s = 0; s < middle && s < splits; ++s) {
+        count += groups[s].count;
+        if (count >= least) out.quality[2 * s] = static_cast<double>(scratch.screening.first(s));
+        if (present - count >= least) out.quality[2 * s + 1] = static_cast<double>(scratch.screening.rest(s));
+    }
+    task.interrupt.check();
+    scratch.screening.clear();
+    for (std::size_t s = splits; s-- > middle;) append(groups[s + 1]);
+    scratch.screening.run(scratch.total, kNoise * task.coverage.weight);
+    count = 0;
+    for (std::size_t s = splits; s-- > middle;) {
+        count += groups[s + 1].count;
+        if (count >= least) out.quality[2 * s + 1] = static_cast<double>(scratch.screening.first(splits - 1 - s));
+        if (present - count >= least) out.quality[2 * s] = static_cast<double>(scratch.screening.rest(splits - 1 - s));
+    }
+    task.interrupt.check();
+    out.approximate = true;
+}
+
+void Search::scan_numeric(const Task& task, Scratch& scratch, std::size_t present, const std::vector<bool>* wanted,
+                          FeatureCandidates& out) const {
+    const std::vector<Scratch::Group>& groups = scratch.groups;
+    const std::size_t middle = implicit_group(groups);
+    const auto target = [&](std::size_t i) { return wanted == nullptr || (*wanted)[i] ? &out.quality[i] : nullptr; };
     // From both ends towards the implicit group, whose examples are never touched.
     std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
     std::size_t count = 0;
     for (std::size_t s = 0; s < middle && s < out.splits.size(); ++s) {
         add_group(task, groups[s], scratch);
         count += groups[s].count;
-        emit(scratch, count, present - count, &out.quality[2 * s], &out.quality[2 * s + 1], task.interrupt);
+        emit(scratch, count, present - count, target(2 * s), target(2 * s + 1), task.interrupt);
     }
     std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
     count = 0;
     for (std::size_t s = out.splits.size(); s-- > middle;) {
         add_group(task, groups[s + 1], scratch);
         count += groups[s + 1].count;
-        emit(scratch, count, present - count, &out.quality[2 * s + 1], &out.quality[2 * s], task.interrupt);
+        emit(scratch, count, present - count, target(2 * s + 1), target(2 * s), task.interrupt);
     }
 }
 
@@ -204,10 +275,10 @@ void Search::add_group(const Task& task, const Scratch::Group& group, Scratch& s
 void Search::emit(Scratch& scratch, std::size_t count, std::size_t rest, double* quality, double* rest_quality,
                   Interrupt& interrupt) const {
     const std::size_t least = std::max<std::size_t>(settings_.min_coverage, 1);
-    if (count >= least) {
+    if (quality != nullptr && count >= least) {
         std::memcpy(scratch.scorer.next(quality), scratch.sums.data(), form_.size() * sizeof(double));
     }
-    if (rest >= least) {
+    if (rest_quality != nullptr && rest >= least) {
         active_kernels().subtract(scratch.scorer.next(rest_quality), scratch.total.data(), scratch.sums.data(),
                                   form_.size());
     }
@@ -219,7 +290,7 @@ void Search::emit(Scratch& scratch, std::size_t count, std::size_t rest, double*
     }
 }
 
-void Search::sum_up(Coverage& coverage, const LabelRows& gradients, Interrupt& interrupt) const {
+void Search::sum_up(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) const {
     coverage.weight = 0.0;
     for (const std::int32_t example : coverage.sample) {
         coverage.weight += coverage.weights[static_cast<std::size_t>(example)];
@@ -230,7 +301,7 @@ void Search::sum_up(Coverage& coverage, const LabelRows& gradients, Interrupt& i
 
 // Few dropped examples are subtracted, many left behind: the cheaper way is taken, but for sums that have
 // shrunk so much since they were last added up that old rounding errors would start to show.
-void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const LabelRows& gradients,
+void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                              Interrupt& interrupt) const {
     constexpr double kMostShrinking = 16.0;
     double weight = 0.0;
@@ -245,7 +316,7 @@ void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>
     coverage.weight -= weight;
 }
 
-void Search::restrict(Coverage& coverage, const Condition& condition, const LabelRows& gradients,
+void Search::restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients,
                       Interrupt& interrupt) {
     const Column& column = columns_.features[static_cast<std::size_t>(condition.feature)];
     const std::vector<std::int32_t>* rank_of = &column.rank_of;

@@ -9,6 +9,7 @@
 
 #include "columns.hpp"
 #include "scorer.hpp"
+#include "screening.hpp"
 #include "settings.hpp"
 #include "statistics.hpp"
 #include "threads.hpp"
@@ -41,6 +42,7 @@ struct FeatureCandidates {
     };
     std::vector<Split> splits;
     std::vector<double> quality;
+    bool approximate = false;  // the qualities come from screening; -infinity: it could not tell
 };
 
 class Search {
@@ -53,19 +55,20 @@ public:
         Condition condition;
         double quality;
     };
-    std::optional<Refinement> refine(const Coverage& coverage, const LabelRows& gradients,
+    std::optional<Refinement> refine(const Coverage& coverage, const Gradients& gradients,
                                      const std::vector<std::int32_t>& features, double incumbent, double root_noise,
                                      Interrupt& interrupt);
 
     // Sums up the sample of a new coverage.
-    void sum_up(Coverage& coverage, const LabelRows& gradients, Interrupt& interrupt) const;
+    void sum_up(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) const;
     // Restricts the coverage to the examples that satisfy the condition.
-    void restrict(Coverage& coverage, const Condition& condition, const LabelRows& gradients, Interrupt& interrupt);
+    void restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients, Interrupt& interrupt);
 
 private:
     // The listed and covered examples of a feature, grouped by rank.
     struct Scratch {
         CandidateScorer scorer;
+        Screening screening;
         AlignedVector total, sums;
         std::vector<std::int32_t> example;
         std::vector<std::uint64_t> keys;
@@ -77,19 +80,25 @@ private:
         std::vector<Group> groups;
         double work = 0.0;
 
-        Scratch(const Form& form, const Settings& settings) : scorer(form, settings), total(form.size()), sums(form.size()) {}
+        Scratch(const Form& form, const Settings& settings)
+            : scorer(form, settings), screening(form, settings), total(form.size()), sums(form.size()) {}
     };
     struct Task {
         const Coverage& coverage;
-        const LabelRows& gradients;
+        const Gradients& gradients;
         Interrupt& interrupt;
     };
 
-    void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const LabelRows& gradients,
+    void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt) const;
     void collect_groups(const Task& task, const Column& column, Scratch& scratch, std::size_t& missing) const;
     void scan(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
-    void scan_numeric(const Task& task, Scratch& scratch, std::size_t present, FeatureCandidates& out) const;
+    // Scores exactly those candidates of a screened feature that may be the best: with a quality up to `limit`.
+    void confirm(const Task& task, const Column& column, Scratch& scratch, double limit, FeatureCandidates& out) const;
+    // `wanted`: which candidates to score; null for all.
+    void scan_numeric(const Task& task, Scratch& scratch, std::size_t present, const std::vector<bool>* wanted,
+                      FeatureCandidates& out) const;
+    void screen_numeric(const Task& task, Scratch& scratch, std::size_t present, FeatureCandidates& out) const;
     void scan_nominal(const Task& task, Scratch& scratch, std::size_t present, FeatureCandidates& out) const;
     void add_group(const Task& task, const Scratch::Group& group, Scratch& scratch) const;
     // Emits the candidate with the sums in `scratch.sums`, and the one with the rest.

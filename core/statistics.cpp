@@ -5,7 +5,7 @@
 
 namespace labelboost {
 
-void add_examples(const Form& form, const LabelRows& gradients, std::span<const double> weights,
+void add_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                   std::span<const std::int32_t> examples, double* sums) {
     constexpr std::size_t kGroup = 64;
     const double* rows[kGroup];
@@ -22,7 +22,7 @@ void add_examples(const Form& form, const LabelRows& gradients, std::span<const 
     }
 }
 
-AlignedVector sum_examples(const Form& form, const LabelRows& gradients, std::span<const double> weights,
+AlignedVector sum_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                            std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
     // Parts of a fixed size are added up each on their own and then in order, whoever computed them.
     constexpr std::size_t kSmallestPart = 512;

@@ -1,4 +1,4 @@
-// Cholesky factorisation and forward substitution, of eight interleaved systems or of a single one.
+// Cholesky factorisation and forward substitution, of interleaved systems (one per vector lane) or of a single one.
 //
 // Both walk row by row over the upper triangle U with A = U^T U. The right-hand side is one more column, so
 // forward substitution costs no code of its own. An unknown whose pivot vanishes is dropped: its row becomes
@@ -10,42 +10,55 @@
 namespace labelboost {
 namespace {
 
-// Interleaved layout: element (i, j), j in [i, n], of all eight systems stands in one vector; column n is the
+// Interleaved layout: element (i, j), j in [i, n], of all systems stands in one vector; column n is the
 // right-hand side. Returned is the number of vectors before row i.
 inline std::size_t lane_row(std::size_t i, std::size_t n) { return i * (n + 2) - i * (i + 1) / 2; }
 
 // Subtracts sum_{k < i} U[k][i] U[k][j] for kColumns columns from j on.
-template <std::size_t kColumns>
-inline void reduce_columns(double* system, std::size_t n, std::size_t i, std::size_t j) {
-    double* own = system + kLanes * (lane_row(i, n) + (j - i));
-    Vec total[kColumns];
-    for (std::size_t c = 0; c < kColumns; ++c) total[c] = load(own + kLanes * c);
-    const double* row = system;
+template <typename T, std::size_t kColumns>
+inline void reduce_columns(T* system, std::size_t n, std::size_t i, std::size_t j) {
+    constexpr std::size_t kStep = Lanes<T>::kCount;
+    T* own = system + kStep * (lane_row(i, n) + (j - i));
+    VecOf<T> total[kColumns];
+    for (std::size_t c = 0; c < kColumns; ++c) total[c] = load(own + kStep * c);
+    const T* row = system;
     for (std::size_t k = 0; k < i; ++k) {
-        const Vec factor = load(row + kLanes * (i - k));
-        for (std::size_t c = 0; c < kColumns; ++c) total[c] -= factor * load(row + kLanes * (j + c - k));
-        row += kLanes * (n + 1 - k);
+        const VecOf<T> factor = load(row + kStep * (i - k));
+        for (std::size_t c = 0; c < kColumns; ++c) total[c] -= factor * load(row + kStep * (j + c - k));
+        row += kStep * (n + 1 - k);
     }
-    for (std::size_t c = 0; c < kColumns; ++c) store(own + kLanes * c) = total[c];
+    for (std::size_t c = 0; c < kColumns; ++c) store(own + kStep * c) = total[c];
+}
+
+// The qualities of interleaved systems. `kept` receives the smallest share of a diagonal element that is left
+// in its pivot, a measure of how many digits of the result are right.
+template <typename T>
+inline VecOf<T> factorise_lanes(T* system, std::size_t n, T noise, VecOf<T>* kept) {
+    constexpr std::size_t kStep = Lanes<T>::kCount;
+    const VecOf<T> one = broadcast(T(1));
+    VecOf<T> total = {};
+    VecOf<T> smallest = one;
+    for (std::size_t i = 0; i < n; ++i) {
+        T* row = system + kStep * lane_row(i, n);
+        const VecOf<T> diagonal = load(row);
+        std::size_t j = i;
+        for (; j + 4 <= n + 1; j += 4) reduce_columns<T, 4>(system, n, i, j);
+        for (; j <= n; ++j) reduce_columns<T, 1>(system, n, i, j);
+        const VecOf<T> pivot = load(row);
+        const MaskOf<T> usable = pivot > maximum(T(kSingular) * diagonal, broadcast(noise));
+        const VecOf<T> inverse = select(usable, one / square_root(select(usable, pivot, one)), VecOf<T>{});
+        // Divided where there is anything to divide by: unknowns with an empty row are not in doubt.
+        if (kept != nullptr) smallest = minimum(smallest, select(diagonal > broadcast(noise), pivot / diagonal, one));
+        for (std::size_t c = 1; c <= n - i; ++c) store(row + kStep * c) *= inverse;
+        const VecOf<T> z = load(row + kStep * (n - i));
+        total += z * z;
+    }
+    if (kept != nullptr) *kept = smallest;
+    return T(-0.5) * total;
 }
 
 void score_lanes(double* system, std::size_t n, double noise, double* quality) {
-    Vec total = {};
-    for (std::size_t i = 0; i < n; ++i) {
-        double* row = system + kLanes * lane_row(i, n);
-        const Vec diagonal = load(row);
-        std::size_t j = i;
-        for (; j + 4 <= n + 1; j += 4) reduce_columns<4>(system, n, i, j);
-        for (; j <= n; ++j) reduce_columns<1>(system, n, i, j);
-        const Vec pivot = load(row);
-        const VecMask usable = pivot > maximum(kSingular * diagonal, broadcast(noise));
-        const Vec safe = select(usable, pivot, broadcast(1.0));
-        const Vec inverse = select(usable, 1.0 / square_root(safe), Vec{});
-        for (std::size_t c = 1; c <= n - i; ++c) store(row + kLanes * c) *= inverse;
-        const Vec z = load(row + kLanes * (n - i));
-        total += z * z;
-    }
-    store(quality) = -0.5 * total;
+    store(quality) = factorise_lanes<double>(system, n, noise, nullptr);
 }
 
 // One system at a time, vectorised along the columns: for dimensions whose eight systems outgrow the cache.

@@ -5,6 +5,7 @@
 #include "label_bins.hpp"
 #include "losses.hpp"
 #include "scores.hpp"
+#include "screen.hpp"
 #include "sums.hpp"
 
 #define LABELBOOST_JOIN_(a, b) a##b
@@ -26,6 +27,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     score_joint_lanes,
     score_lanes,
     factorise,
+    screen_joint,
     map_to_bins,
     aggregate_joint,
 };

@@ -13,6 +13,25 @@
 
 namespace labelboost {
 
+// Examples that `screen_joint` takes at a time, at most: few enough for sums in single precision.
+constexpr std::size_t kScreenBlock = 4096;
+// Single precision is trusted as long as no pivot lost more than all but this share of its diagonal element.
+constexpr float kLeastKept = 2e-3f;
+
+// A block of examples in the order of a feature's values, whose splits are to be scored approximately.
+struct ScreenTask {
+    const float* const* rows;    // gradients in single precision, padded to 16
+    const float* weights;        // of the examples, one after the other
+    const std::uint8_t* wanted;  // not 0: there is a split behind the example
+    std::size_t count;           // at most kScreenBlock
+    std::size_t labels;
+    const double* total;    // joint sums of all examples of the feature
+    double* before;         // joint sums of the examples before this block; advanced past it
+    double l2, noise;
+    const float* bins_for;  // number of bins of a sign by the number of its labels; null: no label bins
+    bool exact;             // aggregation
+};
+
 struct Kernels {
     const char* name;
 
@@ -46,6 +65,10 @@ struct Kernels {
     // system + i * stride; column n holds the right-hand side and receives the forward solution.
     double (*factorise)(double* system, std::size_t stride, std::size_t n, double noise);
 
+    // Approximate qualities of the regions up to and including each example, and of those behind it;
+    // -infinity: not decided. scratch: screen_scratch_size(labels, bins per sign) floats.
+    void (*screen_joint)(const ScreenTask& task, float* scratch, float* first, float* rest);
+
     // Assigns each label to a bin (-1: its criterion is zero); returns the number of bins, all non-empty.
     std::int32_t (*map_to_bins)(const double* gradient, const double* hessian, std::size_t labels, double l2,
                                 double noise, const BinSettings& settings, std::int32_t* bin, std::int32_t* bin_size,
@@ -58,6 +81,15 @@ struct Kernels {
 
 // Doubles in an interleaved upper triangle with its right-hand side, for `n` unknowns.
 constexpr std::size_t lane_scratch_size(std::size_t n) { return kLanes * (n * (n + 3) / 2); }
+
+constexpr std::size_t screen_scratch_size(std::size_t labels, std::size_t bins_per_sign) {
+    const std::size_t bins = 2 * bins_per_sign;
+    const std::size_t gathered = (labels + 1) * (kScreenBlock / 16);
+    const std::size_t sums = 2 * (2 * labels + labels * (labels + 1) / 2);
+    const std::size_t exact = labels * (labels + 3) / 2;
+    const std::size_t binned = labels + 2 * labels * bins + bins * (bins + 3) / 2;
+    return 16 * (gathered + sums + (exact > binned ? exact : binned));
+}
 
 const Kernels& active_kernels();
 

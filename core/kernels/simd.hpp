@@ -12,21 +12,60 @@ namespace {
 
 typedef double Vec __attribute__((vector_size(64), may_alias));
 typedef long long VecMask __attribute__((vector_size(64)));
+typedef float VecF __attribute__((vector_size(64), may_alias));
+typedef int VecFMask __attribute__((vector_size(64)));
+
+// Code for both precisions is written for the type of an element.
+template <typename T>
+struct Lanes;
+template <>
+struct Lanes<double> {
+    typedef Vec Vector;
+    typedef VecMask Mask;
+    static constexpr std::size_t kCount = 8;
+};
+template <>
+struct Lanes<float> {
+    typedef VecF Vector;
+    typedef VecFMask Mask;
+    static constexpr std::size_t kCount = 16;
+};
+template <typename T>
+using VecOf = typename Lanes<T>::Vector;
+template <typename T>
+using MaskOf = typename Lanes<T>::Mask;
 
 inline const Vec& load(const double* p) { return *reinterpret_cast<const Vec*>(p); }
 inline Vec& store(double* p) { return *reinterpret_cast<Vec*>(p); }
-inline Vec broadcast(double x) { return Vec{x, x, x, x, x, x, x, x}; }
+inline const VecF& load(const float* p) { return *reinterpret_cast<const VecF*>(p); }
+inline VecF& store(float* p) { return *reinterpret_cast<VecF*>(p); }
+inline Vec broadcast(double x) { return Vec{} + x; }
+inline VecF broadcast(float x) { return VecF{} + x; }
 inline Vec select(VecMask mask, Vec yes, Vec no) {
     return reinterpret_cast<Vec>((mask & reinterpret_cast<VecMask>(yes)) | (~mask & reinterpret_cast<VecMask>(no)));
 }
-inline Vec absolute(Vec x) {
-    const VecMask sign_off = VecMask{} + 0x7fffffffffffffffLL;
-    return reinterpret_cast<Vec>(reinterpret_cast<VecMask>(x) & sign_off);
+inline VecF select(VecFMask mask, VecF yes, VecF no) {
+    return reinterpret_cast<VecF>((mask & reinterpret_cast<VecFMask>(yes)) | (~mask & reinterpret_cast<VecFMask>(no)));
 }
+inline Vec absolute(Vec x) { return reinterpret_cast<Vec>(reinterpret_cast<VecMask>(x) & 0x7fffffffffffffffLL); }
+inline VecF absolute(VecF x) { return reinterpret_cast<VecF>(reinterpret_cast<VecFMask>(x) & 0x7fffffff); }
 inline Vec maximum(Vec a, Vec b) { return select(a > b, a, b); }
+inline VecF maximum(VecF a, VecF b) { return select(a > b, a, b); }
+inline VecF minimum(VecF a, VecF b) { return select(a < b, a, b); }
+inline Vec minimum(Vec a, Vec b) { return select(a < b, a, b); }
 inline Vec square_root(Vec x) {
     Vec out;
-    for (std::size_t i = 0; i < kLanes; ++i) out[i] = __builtin_sqrt(x[i]);
+    for (std::size_t i = 0; i < 8; ++i) out[i] = __builtin_sqrt(x[i]);
+    return out;
+}
+inline VecF square_root(VecF x) {
+    VecF out;
+    for (std::size_t i = 0; i < 16; ++i) out[i] = __builtin_sqrtf(x[i]);
+    return out;
+}
+inline VecF round_down(VecF x) {
+    VecF out;
+    for (std::size_t i = 0; i < 16; ++i) out[i] = __builtin_floorf(x[i]);
     return out;
 }
 inline double sum(Vec x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); }
@@ -47,6 +86,31 @@ inline void transpose(Vec (&v)[kLanes]) {
     for (std::size_t i = 0; i < 8; i += 2) {
         v[i] = __builtin_shufflevector(b[i], b[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
         v[i + 1] = __builtin_shufflevector(b[i], b[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+}
+
+// The same for sixteen vectors of single precision: blocks of 8, 4, 2 and 1 change places in turn.
+inline void transpose(VecF (&v)[16]) {
+    VecF a[16];
+    for (std::size_t i = 0; i < 8; ++i) {
+        a[i] = __builtin_shufflevector(v[i], v[i + 8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+        a[i + 8] = __builtin_shufflevector(v[i], v[i + 8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    }
+    for (std::size_t base = 0; base < 16; base += 8) {
+        for (std::size_t i = base; i < base + 4; ++i) {
+            v[i] = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            v[i + 4] = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    }
+    for (std::size_t base = 0; base < 16; base += 4) {
+        for (std::size_t i = base; i < base + 2; ++i) {
+            a[i] = __builtin_shufflevector(v[i], v[i + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            a[i + 2] = __builtin_shufflevector(v[i], v[i + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    }
+    for (std::size_t i = 0; i < 16; i += 2) {
+        v[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+        v[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
     }
 }
 

@@ -1,0 +1,82 @@
+#include "screening.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace labelboost {
+namespace {
+
+constexpr std::size_t kMostLabels = 32;
+constexpr std::size_t kMostBinsPerSign = 8;
+constexpr std::size_t kFewestSplits = 32;
+
+std::size_t bins_per_sign(std::size_t labels, const Settings& settings) {
+    if (!settings.binned_candidates()) return 0;
+    const auto count = static_cast<double>(labels);
+    const double wanted = settings.bins.ratio > 0.0 ? std::ceil(settings.bins.ratio * count - 1e-9)
+                                                    : static_cast<double>(settings.bins.per_sign);
+    return static_cast<std::size_t>(std::min(std::max(wanted, 1.0), count));
+}
+
+}  // namespace
+
+bool Screening::possible(const Form& form, const Settings& settings) {
+    return form.joint && form.labels <= kMostLabels && settings.l2 > 0.0 &&
+           bins_per_sign(form.labels, settings) <= kMostBinsPerSign;
+}
+
+bool Screening::pays(std::size_t examples, std::size_t splits) {
+    return splits >= kFewestSplits && 8 * splits >= examples;
+}
+
+Screening::Screening(const Form& form, const Settings& settings) : form_(form), settings_(settings) {
+    if (!possible(form, settings)) return;
+    if (settings.binned_candidates()) {
+        bins_for_.push_back(0.0f);
+        for (std::size_t n = 1; n <= form.labels; ++n) {
+            bins_for_.push_back(static_cast<float>(bins_per_sign(n, settings)));
+        }
+    }
+    scratch_.resize(screen_scratch_size(form.labels, bins_per_sign(form.labels, settings)));
+    before_.resize(form.size());
+}
+
+void Screening::clear() {
+    rows_.clear();
+    weights_.clear();
+    wanted_.clear();
+    ends_.clear();
+}
+
+void Screening::append(const Gradients& gradients, const std::vector<double>& weights,
+                       std::span<const std::int32_t> examples) {
+    for (const std::int32_t example : examples) {
+        rows_.push_back(gradients.rounded_row(example));
+        weights_.push_back(static_cast<float>(weights[static_cast<std::size_t>(example)]));
+        wanted_.push_back(0);
+    }
+    wanted_.back() = 1;
+    ends_.push_back(rows_.size());
+}
+
+void Screening::run(const AlignedVector& total, double noise) {
+    first_.resize(rows_.size());
+    rest_.resize(rows_.size());
+    std::fill(before_.begin(), before_.end(), 0.0);
+    for (std::size_t start = 0; start < rows_.size(); start += kScreenBlock) {
+        const ScreenTask task{rows_.data() + start,
+                              weights_.data() + start,
+                              wanted_.data() + start,
+                              std::min(kScreenBlock, rows_.size() - start),
+                              form_.labels,
+                              total.data(),
+                              before_.data(),
+                              settings_.l2,
+                              noise,
+                              bins_for_.empty() ? nullptr : bins_for_.data(),
+                              settings_.bins.exact};
+        active_kernels().screen_joint(task, scratch_.data(), first_.data() + start, rest_.data() + start);
+    }
+}
+
+}  // namespace labelboost
