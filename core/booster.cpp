@@ -22,7 +22,8 @@ double total_weight(const std::vector<double>& weights, const std::vector<std::i
 }  // namespace
 
 Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
-                 std::vector<double> weights, const Settings& settings, std::size_t threads)
+                 std::vector<double> weights, const Settings& settings, std::size_t threads,
+                 Interrupt& interrupt)
     : columns_(std::move(columns)),
       labels_count_(labels.size() / columns_->examples),
       signs_(columns_->examples * padded_size(labels_count_), 0),
@@ -41,8 +42,8 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
         const std::size_t place = i / labels_count_ * padded_size(labels_count_) + i % labels_count_;
         signs_[place] = labels[i] != 0 ? 1 : -1;
     }
-    Interrupt never{{}};
-    add_head(everything_, std::vector<double>(labels_count_, 0.0), never);
+    interrupt.check();
+    add_head(everything_, std::vector<double>(labels_count_, 0.0), interrupt);
 }
 
 LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
@@ -50,7 +51,7 @@ LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
     const Form form{settings_.loss == Loss::example_logistic, labels_count_};
     const AlignedVector sums = sum_examples(form, gradients_, weights_, everything_, pool_, interrupt);
     const double noise = kNoise * total_weight(weights_, everything_);
-    LearnedRule rule{{}, complete_head(form, sums.data(), settings_, noise), everything_.size()};
+    LearnedRule rule{{}, complete_head(form, sums.data(), settings_, noise, interrupt), everything_.size()};
     add_head(everything_, rule.head, interrupt);
     return rule;
 }
@@ -84,7 +85,7 @@ std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, I
     const double head_noise = kNoise * total_weight(weights_, coverage.all);
     if (!settings_.single_head) {
         const AlignedVector sums = sum_examples(form_, gradients_, weights_, coverage.all, pool_, interrupt);
-        return complete_head(form_, sums.data(), settings_, head_noise);
+        return complete_head(form_, sums.data(), settings_, head_noise, interrupt);
     }
     const std::size_t label = best_label(coverage.total.data(), labels_count_, settings_.l2, noise);
     double gradient = 0.0, hessian = 0.0;

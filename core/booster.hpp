@@ -26,7 +26,7 @@ class Booster {
 public:
     // labels: examples x labels, 0 or 1; weights: positive. All sizes must match (checked by the caller).
     Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
-            std::vector<double> weights, const Settings& settings, std::size_t threads);
+            std::vector<double> weights, const Settings& settings, std::size_t threads, Interrupt& interrupt);
 
     // Covers everything; its complete head is not shrunk.
     LearnedRule add_default_rule(Interrupt& interrupt);

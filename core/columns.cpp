@@ -62,6 +62,7 @@ Column build(const std::vector<Entry>& entries, std::vector<std::int32_t> missin
     column.high = column.low;
 
     if (max_bins > 0 && !nominal && column.ranks() > max_bins) {
+        column.binned = true;
         const std::vector<std::int32_t> bin = quantile_bins(counts, max_bins);
         std::vector<double> low, high;
         for (std::size_t r = 0; r < bin.size(); ++r) {

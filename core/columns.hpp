@@ -15,6 +15,7 @@ namespace labelboost {
 // sparse and dense ones, share one representation.
 struct Column {
     bool nominal = false;
+    bool binned = false;  // some ranks stand for several values
     // Smallest and largest value of each rank, ascending. They differ only where values were binned.
     std::vector<double> low, high;
     // The rank of every example that is neither listed nor missing; -1 if all others are listed. For sparse

@@ -13,8 +13,8 @@ public:
     double& at(std::size_t i, std::size_t j) { return values_[i * stride_ + j]; }
     double& right_hand_side(std::size_t i) { return values_[i * stride_ + n_]; }
 
-    std::vector<double> solve(double noise) {
-        active_kernels().factorise(values_.data(), stride_, n_, noise);
+    std::vector<double> solve(double noise, Interrupt& interrupt) {
+        factorise_system(values_.data(), stride_, n_, noise, interrupt);
         std::vector<double> solution(n_, 0.0);
         for (std::size_t i = n_; i-- > 0;) {
             if (at(i, i) == 0.0) continue;  // a dropped unknown
@@ -30,7 +30,8 @@ private:
     AlignedVector values_;
 };
 
-std::vector<double> unbinned_joint_head(const double* sums, std::size_t labels, double l2, double noise) {
+std::vector<double> unbinned_joint_head(const double* sums, std::size_t labels, double l2, double noise,
+                                        Interrupt& interrupt) {
     const JointLayout layout(labels);
     DenseSystem system(labels);
     for (std::size_t i = 0; i < labels; ++i) {
@@ -39,7 +40,7 @@ std::vector<double> unbinned_joint_head(const double* sums, std::size_t labels, 
         system.at(i, i) += sums[layout.additive() + i] + l2;
         system.right_hand_side(i) = -sums[layout.gradient() + i];
     }
-    return system.solve(noise);
+    return system.solve(noise, interrupt);
 }
 
 std::vector<double> unbinned_diagonal_head(const double* sums, std::size_t labels, double l2, double noise) {
@@ -52,6 +53,17 @@ std::vector<double> unbinned_diagonal_head(const double* sums, std::size_t label
 }
 
 }  // namespace
+
+double factorise_system(double* system, std::size_t stride, std::size_t n, double noise, Interrupt& interrupt) {
+    // So many rows that the user is listened to several times per second even if there are thousands.
+    constexpr std::size_t kRows = 64;
+    double quality = 0.0;
+    for (std::size_t begin = 0; begin < n; begin += kRows) {
+        if (begin > 0) interrupt.check();
+        quality += active_kernels().factorise(system, stride, n, noise, begin, std::min(n, begin + kRows));
+    }
+    return quality;
+}
 
 BinnedSystem::BinnedSystem(const Form& form, const Settings& settings)
     : form_(form),
@@ -93,9 +105,10 @@ std::size_t BinnedSystem::form_system(const double* sums, double noise) {
     return bins_;
 }
 
-std::vector<double> complete_head(const Form& form, const double* sums, const Settings& settings, double noise) {
+std::vector<double> complete_head(const Form& form, const double* sums, const Settings& settings, double noise,
+                                  Interrupt& interrupt) {
     if (!settings.use_bins) {
-        return form.joint ? unbinned_joint_head(sums, form.labels, settings.l2, noise)
+        return form.joint ? unbinned_joint_head(sums, form.labels, settings.l2, noise, interrupt)
                           : unbinned_diagonal_head(sums, form.labels, settings.l2, noise);
     }
     BinnedSystem binned(form, settings);
@@ -105,7 +118,7 @@ std::vector<double> complete_head(const Form& form, const double* sums, const Se
         for (std::size_t q = b; q < bins; ++q) system.at(b, q) = binned.matrix(b, q);
         system.right_hand_side(b) = -binned.gradient(b);
     }
-    const std::vector<double> scores = system.solve(noise);
+    const std::vector<double> scores = system.solve(noise, interrupt);
     std::vector<double> head(form.labels, 0.0);
     for (std::size_t k = 0; k < form.labels; ++k) {
         if (binned.bin(k) >= 0) head[k] = scores[static_cast<std::size_t>(binned.bin(k))];

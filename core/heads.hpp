@@ -10,8 +10,12 @@
 
 namespace labelboost {
 
+// Factorises a whole system in the layout of the `factorise` kernel; returns its quality.
+double factorise_system(double* system, std::size_t stride, std::size_t n, double noise, Interrupt& interrupt);
+
 // Scores for all labels that minimise the objective over a region with these sums.
-std::vector<double> complete_head(const Form& form, const double* sums, const Settings& settings, double noise);
+std::vector<double> complete_head(const Form& form, const double* sums, const Settings& settings, double noise,
+                                  Interrupt& interrupt);
 
 // The label that a single-label head should predict for: the first of the best.
 std::size_t best_label(const double* sums, std::size_t labels, double l2, double noise);

@@ -197,9 +197,11 @@ void register_booster(nb::module_& module) {
                                         max_conditions,
                                         min_coverage,
                                         seed};
-                const nb::gil_scoped_release release;
-                new (self) Booster(std::move(columns), {labels.data(), labels.size()},
-                                   {weights.data(), weights.data() + weights.size()}, settings, threads);
+                run_interruptibly([&](Interrupt& interrupt) {
+                    new (self) Booster(std::move(columns), {labels.data(), labels.size()},
+                                       {weights.data(), weights.data() + weights.size()}, settings, threads,
+                                       interrupt);
+                });
             },
             "columns"_a, "labels"_a.noconvert(), "weights"_a.noconvert(), nb::kw_only(), "loss"_a, "single_head"_a,
             "use_bins"_a, "bin_ratio"_a, "bins_per_sign"_a, "exact_aggregation"_a, "learning_rate"_a, "l2"_a,
@@ -317,6 +319,8 @@ void register_decoding(nb::module_& module) {
 
 NB_MODULE(_core, module) {
     using namespace labelboost;
+    // A model that a thread still holds at exit is no leak.
+    nb::set_leak_warnings(false);
     auto columns = nb::class_<Columns>(module, "Columns");
     columns.def_prop_ro("n_examples", [](const Columns& self) { return self.examples; });
     columns.def_prop_ro("n_features", [](const Columns& self) { return self.features.size(); });

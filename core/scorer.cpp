@@ -9,7 +9,8 @@ namespace {
 constexpr std::size_t kMostLaneUnknowns = 96;
 
 // One system for the `factorise` kernel.
-double score_single_joint(const double* sums, std::size_t labels, double l2, double noise, AlignedVector& scratch) {
+double score_single_joint(const double* sums, std::size_t labels, double l2, double noise, AlignedVector& scratch,
+                          Interrupt& interrupt) {
     const JointLayout layout(labels);
     const std::size_t stride = padded_size(labels + 1);
     scratch.resize(labels * stride);
@@ -20,7 +21,7 @@ double score_single_joint(const double* sums, std::size_t labels, double l2, dou
         target[i] += sums[layout.additive() + i] + l2;
         target[labels] = -sums[layout.gradient() + i];
     }
-    return active_kernels().factorise(scratch.data(), stride, labels, noise);
+    return factorise_system(scratch.data(), stride, labels, noise, interrupt);
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ void CandidateScorer::flush() {
         for (std::size_t i = 0; i < count_; ++i) *targets_[i] = quality[i];
     } else {
         for (std::size_t i = 0; i < count_; ++i) {
-            *targets_[i] = score_single_joint(sums(i), form_.labels, settings_.l2, noise_, scratch_);
+            *targets_[i] = score_single_joint(sums(i), form_.labels, settings_.l2, noise_, scratch_, *interrupt_);
         }
     }
     count_ = 0;

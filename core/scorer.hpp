@@ -18,8 +18,9 @@ public:
     CandidateScorer(const Form& form, const Settings& settings);
 
     // Starts a refinement; forgets what an interrupted one may have left behind.
-    void begin(double noise) {
+    void begin(double noise, Interrupt& interrupt) {
         noise_ = noise;
+        interrupt_ = &interrupt;
         count_ = 0;
     }
     // Room for the sums of one candidate; its quality is stored in *quality by the next flush() at the latest.
@@ -32,6 +33,7 @@ private:
     Form form_;
     const Settings& settings_;
     double noise_ = 0.0;
+    Interrupt* interrupt_ = nullptr;
     std::size_t count_ = 0;
     AlignedVector sums_;            // kLanes candidates
     double* targets_[kLanes] = {};  // where their qualities belong

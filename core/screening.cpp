@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMostLabels = 32;
 constexpr std::size_t kMostBinsPerSign = 8;
-constexpr std::size_t kFewestSplits = 32;
+constexpr std::size_t kFewestSplits = 12;
 
 std::size_t bins_per_sign(std::size_t labels, const Settings& settings) {
     if (!settings.binned_candidates()) return 0;

@@ -24,11 +24,8 @@ double midpoint(double a, double b) {
 double threshold(const Column& column, FeatureCandidates::Split split) {
     const auto below = static_cast<std::size_t>(split.below);
     const auto above = static_cast<std::size_t>(split.above);
-    double value = midpoint(column.high[below], column.low[above]);
-    // A bin between the two, empty in the sample, must not be cut in two: its examples are not told apart.
-    const auto next = static_cast<std::size_t>(column.last_rank_up_to(value)) + 1;
-    if (column.low[next] <= value) value = midpoint(column.high[next - 1], column.low[next]);
-    return value;
+    // Bins have fixed boundaries; none between the two, though empty in the sample, may be cut in two.
+    return midpoint(column.high[below], column.low[column.binned ? below + 1 : above]);
 }
 
 // The position of the group without listed examples, or the number of groups.
@@ -55,7 +52,7 @@ std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const
                                                  const std::vector<std::int32_t>& features, double incumbent,
                                                  double root_noise, Interrupt& interrupt) {
     const Task task{coverage, gradients, interrupt};
-    for (Scratch& scratch : scratch_) scratch.scorer.begin(kNoise * coverage.weight);
+    for (Scratch& scratch : scratch_) scratch.scorer.begin(kNoise * coverage.weight, interrupt);
 
     std::vector<FeatureCandidates> candidates(features.size());
     pool_.run(features.size(), interrupt, [&](std::size_t i, std::size_t thread) {

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracle import assert_same_rules, fit_both, real_data
 
-from labelboost import _core
+from labelboost import RuleBoostingClassifier, _core, reference
 
 BINS = (0.32, 0.16, 0.08, 0.04, 2)
 LOSSES = ("example_logistic", "label_logistic")
@@ -121,6 +121,33 @@ def test_other_forms_of_the_same_data(form: str, label_bins: float | None) -> No
         X, Y, nominal, X_core=forms[form](X), n_rules=20, label_bins=label_bins, max_features=4
     )
     assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("feature_bins", [2, 5, 20, 1000])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("label_bins", [None, 0.3])
+def test_feature_bins(feature_bins: int, sparse: bool, label_bins: float | None) -> None:
+    """Quantile bins learn what exact thresholds learn on the numbers of the bins."""
+    X, Y, nominal = random_problem(seed=8, n=150)
+    binned = X.copy()
+    for j in np.flatnonzero(~nominal):
+        binned[:, j] = reference.quantile_bins(X[:, j], feature_bins)
+    # Without a sample: where a threshold lies within a gap matters to examples outside of it.
+    parameters = {"n_rules": 15, "label_bins": label_bins, "max_features": 4, "bootstrap": False}
+    _, rules = fit_both(binned, Y, nominal, **parameters)
+    model = RuleBoostingClassifier(
+        random_state=1,
+        feature_bins=feature_bins,
+        categorical_features=np.flatnonzero(nominal),
+        **parameters,
+    ).fit(sp.csc_array(X) if sparse else X, Y)
+    for comp, ref in zip(model.rules_, rules, strict=True):
+        assert [(c.feature, c.operator) for c in comp.conditions] == [
+            (c.feature, c.operator) for c in ref.conditions
+        ]
+        covered = reference.body(comp.conditions, X)
+        np.testing.assert_array_equal(covered, reference.body(ref.conditions, binned))
+        np.testing.assert_allclose(comp.head, ref.head, rtol=1e-5, atol=1e-9)
 
 
 @pytest.mark.parametrize("parameters", grid()[::5], ids=name_of)

@@ -62,9 +62,9 @@ void score_lanes(double* system, std::size_t n, double noise, double* quality) {
 }
 
 // One system at a time, vectorised along the columns: for dimensions whose eight systems outgrow the cache.
-double factorise(double* system, std::size_t stride, std::size_t n, double noise) {
+double factorise(double* system, std::size_t stride, std::size_t n, double noise, std::size_t begin, std::size_t end) {
     double total = 0.0;
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = begin; i < end; ++i) {
         double* row = system + i * stride;
         const double diagonal = row[i];
         for (std::size_t c = i / kLanes * kLanes; c <= n; c += 2 * kLanes) {

@@ -61,9 +61,11 @@ struct Kernels {
     // Qualities of kLanes systems of `n` unknowns that are interleaved in `system` (see cholesky.hpp).
     void (*score_lanes)(double* system, std::size_t n, double noise, double* quality);
 
-    // Factorises one system in place and returns its quality. Row i of the upper triangle starts at
-    // system + i * stride; column n holds the right-hand side and receives the forward solution.
-    double (*factorise)(double* system, std::size_t stride, std::size_t n, double noise);
+    // Factorises the rows [begin, end) of one system in place, those before being done already, and returns
+    // their share of its quality. Row i of the upper triangle starts at system + i * stride; column n holds
+    // the right-hand side and receives the forward solution.
+    double (*factorise)(double* system, std::size_t stride, std::size_t n, double noise, std::size_t begin,
+                        std::size_t end);
 
     // Approximate qualities of the regions up to and including each example, and of those behind it;
     // -infinity: not decided. scratch: screen_scratch_size(labels, bins per sign) floats.

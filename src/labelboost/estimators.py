@@ -37,7 +37,8 @@ from labelboost.validation import (
 )
 
 MOST_THREADS = 256
-EXTREME_EXPONENT = 300
+EXTREME_EXPONENT = 30
+"""Sums of weights beyond 2**30, or below its inverse, are scaled."""
 SMALLEST = float(np.nextafter(0.0, 1.0))
 LARGEST_COUNT = 2**31 - 1
 """Limits beyond the number of examples that the core can hold all mean the same."""
@@ -312,7 +313,7 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
 def _away_from_overflow(
     weights: NDArray[np.float64], l2: float
 ) -> tuple[NDArray[np.float64], float]:
-    """Scale extreme weights, and l2 alike, so that squares of sums stay within range.
+    """Scale extreme weights, and l2 alike, so that squares of sums fit into single precision.
 
     The model stays the same: what it depends on is the proportion of l2 to the weights.
     """

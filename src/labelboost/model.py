@@ -33,7 +33,7 @@ class Condition:
         return covered & present
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """A conjunction of conditions (none: everything is covered) and a score for each label."""
 

@@ -354,6 +354,22 @@ def weighted(x: Floats, weights: Floats) -> Floats:
     return x * weights.reshape(-1, *[1] * (x.ndim - 1))
 
 
+def quantile_bins(column: Floats, max_bins: int) -> Floats:
+    """Number the values of a feature by bins with about equally many examples; NaN stays NaN.
+
+    A value belongs where the middle of its run of examples falls; few values keep a bin each.
+    """
+    present = ~np.isnan(column)
+    values, index, counts = np.unique(column[present], return_inverse=True, return_counts=True)
+    bins = np.arange(len(values))
+    if len(values) > max_bins:
+        middle = 2 * np.cumsum(counts) - counts
+        _, bins = np.unique(middle * max_bins // (2 * counts.sum()), return_inverse=True)
+    binned = np.full(len(column), np.nan)
+    binned[present] = bins[index]
+    return binned
+
+
 def midpoints(values: Floats) -> Floats:
     """Thresholds between neighbouring distinct values, which must be in ascending order."""
     a, b = values[:-1], values[1:]
