@@ -1,6 +1,7 @@
 #include "scorer.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace labelboost {
 namespace {
@@ -29,10 +30,20 @@ double score_single_joint(const double* sums, std::size_t labels, double l2, dou
 CandidateScorer::CandidateScorer(const Form& form, const Settings& settings)
     : form_(form), settings_(settings), sums_(kLanes * form.size(), 0.0), binned_(form, settings) {}
 
-double* CandidateScorer::next(double* quality) {
+void CandidateScorer::add(const double* whole, const double* part, double* quality) {
+    const Kernels& kernels = active_kernels();
+    if (!form_.joint && !settings_.binned_candidates()) {  // too cheap to be worth a batch
+        *quality = kernels.score_diagonal(whole, part, form_.labels, settings_.l2, noise_, settings_.single_head);
+        return;
+    }
     if (count_ == kLanes) flush();
-    targets_[count_] = quality;
-    return sums_.data() + form_.size() * count_++;
+    double* slot = sums_.data() + form_.size() * count_;
+    if (part == nullptr) {
+        std::memcpy(slot, whole, form_.size() * sizeof(double));
+    } else {
+        kernels.subtract(slot, whole, part, form_.size());
+    }
+    targets_[count_++] = quality;
 }
 
 void CandidateScorer::flush() {
@@ -41,11 +52,6 @@ void CandidateScorer::flush() {
     const auto sums = [this](std::size_t i) { return sums_.data() + i * form_.size(); };
     if (settings_.binned_candidates()) {
         score_binned();
-    } else if (!form_.joint) {
-        for (std::size_t i = 0; i < count_; ++i) {
-            *targets_[i] =
-                kernels.score_diagonal(sums(i), form_.labels, settings_.l2, noise_, settings_.single_head);
-        }
     } else if (form_.labels <= kMostLaneUnknowns) {
         alignas(64) double quality[kLanes];
         scratch_.resize(lane_scratch_size(form_.labels));

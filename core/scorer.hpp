@@ -23,8 +23,9 @@ public:
         interrupt_ = &interrupt;
         count_ = 0;
     }
-    // Room for the sums of one candidate; its quality is stored in *quality by the next flush() at the latest.
-    double* next(double* quality);
+    // Takes a candidate with the sums `whole`, or `whole - part` if there is a part. Its quality is stored in
+    // *quality by the next flush() at the latest.
+    void add(const double* whole, const double* part, double* quality);
     void flush();
 
 private:

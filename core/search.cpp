@@ -105,18 +105,8 @@ std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const
 // without a value and `scratch.total` receives the sums of all the others.
 void Search::collect_groups(const Task& task, const Column& column, Scratch& scratch, std::size_t& missing) const {
     const Coverage& coverage = task.coverage;
-    scratch.example.clear();
     scratch.groups.clear();
-    std::size_t before_implicit = 0;
-    const auto add = [&](std::int32_t example, std::int32_t rank) {
-        if (scratch.groups.empty() || scratch.groups.back().rank != rank) {
-            scratch.groups.push_back({rank, scratch.example.size(), scratch.example.size(), 0});
-            if (rank < column.implicit_rank) before_implicit = scratch.groups.size();
-        }
-        scratch.example.push_back(example);
-        ++scratch.groups.back().end;
-        ++scratch.groups.back().count;
-    };
+    std::size_t covered = 0;
     if (!column.rank_of.empty() && cheaper_to_sort(coverage.sample.size(), column.example.size())) {
         scratch.keys.clear();
         for (const std::int32_t example : coverage.sample) {
@@ -125,14 +115,32 @@ void Search::collect_groups(const Task& task, const Column& column, Scratch& scr
             scratch.keys.push_back(static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(example));
         }
         std::sort(scratch.keys.begin(), scratch.keys.end());
-        for (const std::uint64_t key : scratch.keys) {
-            add(static_cast<std::int32_t>(key & 0xffffffffU), static_cast<std::int32_t>(key >> 32));
+        covered = scratch.keys.size();
+        scratch.example.resize(covered);
+        scratch.rank.resize(covered);
+        for (std::size_t i = 0; i < covered; ++i) {
+            scratch.example[i] = static_cast<std::int32_t>(scratch.keys[i] & 0xffffffffU);
+            scratch.rank[i] = static_cast<std::int32_t>(scratch.keys[i] >> 32);
         }
     } else {
+        // Always stored, kept only if covered: a branch here would be mispredicted all the time.
+        scratch.example.resize(column.example.size());
+        scratch.rank.resize(column.example.size());
         for (std::size_t i = 0; i < column.example.size(); ++i) {
             const std::int32_t example = column.example[i];
-            if (coverage.weights[static_cast<std::size_t>(example)] > 0.0) add(example, column.rank[i]);
+            scratch.example[covered] = example;
+            scratch.rank[covered] = column.rank[i];
+            covered += coverage.weights[static_cast<std::size_t>(example)] > 0.0 ? 1 : 0;
         }
+        scratch.example.resize(covered);
+    }
+    std::size_t before_implicit = 0;
+    for (std::size_t begin = 0; begin < covered;) {
+        std::size_t end = begin + 1;
+        while (end < covered && scratch.rank[end] == scratch.rank[begin]) ++end;
+        scratch.groups.push_back({scratch.rank[begin], begin, end, end - begin});
+        if (scratch.rank[begin] < column.implicit_rank) before_implicit = scratch.groups.size();
+        begin = end;
     }
 
     const std::size_t listed = scratch.example.size();
@@ -273,11 +281,10 @@ void Search::emit(Scratch& scratch, std::size_t count, std::size_t rest, double*
                   Interrupt& interrupt) const {
     const std::size_t least = std::max<std::size_t>(settings_.min_coverage, 1);
     if (quality != nullptr && count >= least) {
-        std::memcpy(scratch.scorer.next(quality), scratch.sums.data(), form_.size() * sizeof(double));
+        scratch.scorer.add(scratch.sums.data(), nullptr, quality);
     }
     if (rest_quality != nullptr && rest >= least) {
-        active_kernels().subtract(scratch.scorer.next(rest_quality), scratch.total.data(), scratch.sums.data(),
-                                  form_.size());
+        scratch.scorer.add(scratch.total.data(), scratch.sums.data(), rest_quality);
     }
     const auto labels = static_cast<double>(form_.labels);
     scratch.work += form_.joint ? labels * labels * labels : labels;

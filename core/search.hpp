@@ -70,7 +70,7 @@ private:
         CandidateScorer scorer;
         Screening screening;
         AlignedVector total, sums;
-        std::vector<std::int32_t> example;
+        std::vector<std::int32_t> example, rank;
         std::vector<std::uint64_t> keys;
         struct Group {
             std::int32_t rank;

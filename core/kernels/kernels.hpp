@@ -50,8 +50,9 @@ struct Kernels {
     // out = whole - part, all aligned, size a multiple of kLanes.
     void (*subtract)(double* out, const double* whole, const double* part, std::size_t size);
 
-    // Quality of a complete or single-label head in diagonal form.
-    double (*score_diagonal)(const double* sums, std::size_t labels, double l2, double noise, bool single);
+    // Quality of a complete or single-label head in diagonal form; of the sums `whole - part` if there is a part.
+    double (*score_diagonal)(const double* whole, const double* part, std::size_t labels, double l2, double noise,
+                             bool single);
 
     // Qualities of kLanes complete heads in joint form, without label bins. sums: kLanes regions one after
     // the other; scratch: lane_scratch_size(labels) doubles.

@@ -11,13 +11,19 @@
 namespace labelboost {
 namespace {
 
-double score_diagonal(const double* sums, std::size_t labels, double l2, double noise, bool single) {
+double score_diagonal(const double* whole, const double* part, std::size_t labels, double l2, double noise,
+                      bool single) {
     const DiagonalLayout layout(labels);
     Vec total = {};
     Vec best = {};
     for (std::size_t c = 0; c < layout.padded; c += kLanes) {
-        const Vec g = load(sums + layout.gradient() + c);
-        const Vec a = maximum(load(sums + layout.hessian() + c), Vec{}) + l2;
+        Vec g = load(whole + layout.gradient() + c);
+        Vec h = load(whole + layout.hessian() + c);
+        if (part != nullptr) {
+            g -= load(part + layout.gradient() + c);
+            h -= load(part + layout.hessian() + c);
+        }
+        const Vec a = maximum(h, Vec{}) + l2;
         const VecMask usable = a > broadcast(noise);
         const Vec gain = select(usable, g * g / select(usable, a, broadcast(1.0)), Vec{});
         total += gain;

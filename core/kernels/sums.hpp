@@ -13,16 +13,17 @@ namespace {
 void add_diagonal(double* sums, const double* const* rows, const double* weights, std::size_t count,
                   std::size_t labels) {
     const DiagonalLayout layout(labels);
-    double* gradient = sums + layout.gradient();
-    double* hessian = sums + layout.hessian();
-    for (std::size_t m = 0; m < count; ++m) {
-        const Vec weight = broadcast(weights[m]);
-        for (std::size_t c = 0; c < layout.padded; c += kLanes) {
+    for (std::size_t c = 0; c < layout.padded; c += kLanes) {
+        Vec gradient = load(sums + layout.gradient() + c);
+        Vec hessian = load(sums + layout.hessian() + c);
+        for (std::size_t m = 0; m < count; ++m) {
             const Vec g = load(rows[m] + c);
             const Vec size = absolute(g);
-            store(gradient + c) += weight * g;
-            store(hessian + c) += weight * (size - size * size);  // |g| (1 - |g|), for both losses
+            gradient += weights[m] * g;
+            hessian += weights[m] * (size - size * size);  // |g| (1 - |g|), for both losses
         }
+        store(sums + layout.gradient() + c) = gradient;
+        store(sums + layout.hessian() + c) = hessian;
     }
 }
 
