@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -248,12 +249,14 @@ def _indices_of(listed: Sequence[str], names: NDArray[np.object_] | None) -> lis
             f'categorical_features names "{listed[0]}", but X has no string column names. '
             "Pass column numbers, or a data frame."
         )
+    counts = Counter(names)
     for name in listed:
-        if (count := int(np.sum(names == name))) != 1:
+        if (count := counts[name]) != 1:
             fault = "is not a feature of X" if count == 0 else f"is the name of {count} columns"
             hint = _nearest(name, names) if count == 0 else "; pass column numbers instead."
             raise ValueError(f'categorical_features lists "{name}", which {fault}{hint}')
-    return [int(np.flatnonzero(names == name)[0]) for name in listed]
+    position = {name: j for j, name in enumerate(names)}
+    return [position[name] for name in listed]
 
 
 def resolve_nominal(
@@ -301,9 +304,11 @@ def _listed_features(
         indices = _indices_of(entries, names)
     else:
         indices = _column_numbers(entries, n_features, usage)
-    for position, entry in enumerate(entries):
-        if indices[position] in indices[:position]:
+    seen: set[int] = set()
+    for entry, index in zip(entries, indices, strict=True):
+        if index in seen:
             raise ValueError(f"categorical_features lists {show(entry)} twice. List it once.")
+        seen.add(index)
     return indices
 
 
