@@ -163,6 +163,7 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
     const std::size_t begin = static_cast<std::size_t>(first - head.begin()) / kLanes * kLanes;
     const std::size_t end = padded_size(static_cast<std::size_t>(last - head.begin()));
 
+    const bool decomposable = settings_.loss == Loss::label_logistic;  // other gradients depend on all scores
     constexpr std::size_t kPart = 256;
     Interrupt never{{}};
     pool_.run((covered.size() + kPart - 1) / kPart, never, [&](std::size_t part, std::size_t) {
@@ -172,7 +173,7 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
             active_kernels().update_gradient(settings_.loss, scores,
                                              signs_.data() + static_cast<std::size_t>(covered[i]) * padded, padded,
                                              begin, end, gradients_.row(covered[i]));
-            gradients_.update_rounded(covered[i]);
+            gradients_.update_rounded(covered[i], decomposable ? begin : 0, decomposable ? end : padded);
         }
     });
 }

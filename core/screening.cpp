@@ -6,7 +6,8 @@
 namespace labelboost {
 namespace {
 
-constexpr std::size_t kMostLabels = 32;
+constexpr std::size_t kMostJointLabels = 32;
+constexpr std::size_t kMostDiagonalLabels = 64;
 constexpr std::size_t kMostBinsPerSign = 8;
 constexpr std::size_t kFewestSplits = 12;
 
@@ -21,8 +22,9 @@ std::size_t bins_per_sign(std::size_t labels, const Settings& settings) {
 }  // namespace
 
 bool Screening::possible(const Form& form, const Settings& settings) {
-    return form.joint && form.labels <= kMostLabels && settings.l2 > 0.0 &&
-           bins_per_sign(form.labels, settings) <= kMostBinsPerSign;
+    if (!(settings.l2 > 0.0)) return false;
+    if (!form.joint) return form.labels <= kMostDiagonalLabels && !settings.binned_candidates();
+    return form.labels <= kMostJointLabels && bins_per_sign(form.labels, settings) <= kMostBinsPerSign;
 }
 
 bool Screening::pays(std::size_t examples, std::size_t splits) {
@@ -74,8 +76,10 @@ void Screening::run(const AlignedVector& total, double noise) {
                               settings_.l2,
                               noise,
                               bins_for_.empty() ? nullptr : bins_for_.data(),
-                              settings_.bins.exact};
-        active_kernels().screen_joint(task, scratch_.data(), first_.data() + start, rest_.data() + start);
+                              settings_.bins.exact,
+                              settings_.single_head};
+        const auto screen = form_.joint ? active_kernels().screen_joint : active_kernels().screen_diagonal;
+        screen(task, scratch_.data(), first_.data() + start, rest_.data() + start);
     }
 }
 

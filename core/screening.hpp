@@ -11,12 +11,12 @@
 
 namespace labelboost {
 
-// One per thread: the memory of the `screen_joint` kernel and the way to it.
+// One per thread: the memory of the screening kernels and the way to them.
 class Screening {
 public:
     Screening(const Form& form, const Settings& settings);
 
-    // Whether the kernel can deal with the problem at all: few labels, and systems that are not singular.
+    // Whether the kernels can deal with the problem at all: few labels, and systems that are not singular.
     static bool possible(const Form& form, const Settings& settings);
     // Whether it pays for a list with so many examples and splits.
     static bool pays(std::size_t examples, std::size_t splits);
@@ -25,7 +25,7 @@ public:
     void clear();
     // Appends examples that are not separated, with a split behind them; weights are indexed by example.
     void append(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples);
-    // Scores every split of the list. total: joint sums of everything before and behind the splits.
+    // Scores every split of the list. total: sums of everything before and behind the splits.
     void run(const AlignedVector& total, double noise);
     // Quality of the examples before split s, and of those behind it; -infinity: not decided.
     float first(std::size_t s) const { return first_[ends_[s] - 1]; }

@@ -37,20 +37,19 @@ private:
 class Gradients {
 public:
     Gradients(std::size_t examples, std::size_t labels, bool with_rounded)
-        : labels_(labels), exact_(examples, labels), rounded_(with_rounded ? examples : 0, labels), with_rounded_(with_rounded) {}
+        : exact_(examples, labels), rounded_(with_rounded ? examples : 0, labels), with_rounded_(with_rounded) {}
     double* row(std::int32_t example) { return exact_.row(example); }
     const double* row(std::int32_t example) const { return exact_.row(example); }
     const float* rounded_row(std::int32_t example) const { return rounded_.row(example); }
-    // To be called after a row has changed.
-    void update_rounded(std::int32_t example) {
+    // To be called after a row has changed, at the labels [begin, end) at the most.
+    void update_rounded(std::int32_t example, std::size_t begin, std::size_t end) {
         if (!with_rounded_) return;
         const double* source = exact_.row(example);
         float* target = rounded_.row(example);
-        for (std::size_t k = 0; k < labels_; ++k) target[k] = static_cast<float>(source[k]);
+        for (std::size_t k = begin; k < end; ++k) target[k] = static_cast<float>(source[k]);
     }
 
 private:
-    std::size_t labels_;
     LabelRows<double> exact_;
     LabelRows<float> rounded_;
     bool with_rounded_;

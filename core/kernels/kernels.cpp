@@ -28,6 +28,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     score_lanes,
     factorise,
     screen_joint,
+    screen_diagonal,
     map_to_bins,
     aggregate_joint,
 };

@@ -13,7 +13,7 @@
 
 namespace labelboost {
 
-// Examples that `screen_joint` takes at a time, at most: few enough for sums in single precision.
+// Examples that a screening kernel takes at a time, at most: few enough for sums in single precision.
 constexpr std::size_t kScreenBlock = 4096;
 // Single precision is trusted as long as no pivot lost more than all but this share of its diagonal element.
 constexpr float kLeastKept = 2e-3f;
@@ -25,11 +25,12 @@ struct ScreenTask {
     const std::uint8_t* wanted;  // not 0: there is a split behind the example
     std::size_t count;           // at most kScreenBlock
     std::size_t labels;
-    const double* total;    // joint sums of all examples of the feature
-    double* before;         // joint sums of the examples before this block; advanced past it
+    const double* total;    // sums of all examples of the feature, in the kernel's form
+    double* before;         // sums of the examples before this block; advanced past it
     double l2, noise;
     const float* bins_for;  // number of bins of a sign by the number of its labels; null: no label bins
     bool exact;             // aggregation
+    bool single;            // single-label heads, in diagonal form
 };
 
 struct Kernels {
@@ -71,6 +72,7 @@ struct Kernels {
     // Approximate qualities of the regions up to and including each example, and of those behind it;
     // -infinity: not decided. scratch: screen_scratch_size(labels, bins per sign) floats.
     void (*screen_joint)(const ScreenTask& task, float* scratch, float* first, float* rest);
+    void (*screen_diagonal)(const ScreenTask& task, float* scratch, float* first, float* rest);
 
     // Assigns each label to a bin (-1: its criterion is zero); returns the number of bins, all non-empty.
     std::int32_t (*map_to_bins)(const double* gradient, const double* hessian, std::size_t labels, double l2,

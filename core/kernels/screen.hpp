@@ -6,7 +6,8 @@
 // each split, a backward walk those behind it; both only add, so small regions do not suffer from cancellation.
 // What single precision cannot decide is given the quality -infinity and left to the exact evaluation, as are
 // all candidates that come close to the best.
-// Cost per example and direction: (K^2 / 2 + K^3 / 6) / 16 vector operations, or (B K^2) / 16 with B bins.
+// Cost per example and direction, in vector operations: (K^2 / 2 + K^3 / 6) / 16, or (B K^2) / 16 with B bins; in
+// diagonal form 10 K / 16.
 #pragma once
 
 #include "cholesky.hpp"
@@ -17,20 +18,27 @@ namespace {
 
 constexpr std::size_t kWide = Lanes<float>::kCount;
 
-// Sums of sixteen regions: gradients, additive vectors, upper triangle of the Gram matrix; a vector each.
-struct WideSums {
+// Sums of sixteen regions in joint form: gradients, additive vectors, upper triangle of the Gram matrix.
+struct WideJoint {
     std::size_t labels;
     float* values;
 
     static std::size_t vectors(std::size_t labels) { return 2 * labels + labels * (labels + 1) / 2; }
+    // Calls visit(vector number, place in JointLayout) for every element.
+    template <typename Visit>
+    static void for_each(std::size_t labels, const Visit& visit) {
+        const JointLayout layout(labels);
+        std::size_t e = 0;
+        for (std::size_t k = 0; k < labels; ++k) visit(e++, layout.gradient() + k);
+        for (std::size_t k = 0; k < labels; ++k) visit(e++, layout.additive() + k);
+        for (std::size_t i = 0; i < labels; ++i) {
+            for (std::size_t j = i; j < labels; ++j) visit(e++, layout.diagonal(i) + (j - i));
+        }
+    }
     float* gradient(std::size_t k) const { return values + kWide * k; }
     float* additive(std::size_t k) const { return values + kWide * (labels + k); }
     float* gram(std::size_t i, std::size_t j) const {  // i <= j
         return values + kWide * (2 * labels + i * labels - i * (i + 1) / 2 + j);
-    }
-
-    void clear() const {
-        for (std::size_t e = 0; e < vectors(labels); ++e) store(values + kWide * e) = VecF{};
     }
 
     // Adds one example per lane; `step` holds their gradients, a vector per label.
@@ -45,19 +53,45 @@ struct WideSums {
     }
 };
 
-// Calls visit(vector number, place in JointLayout) for every element of the sums.
-template <typename Visit>
-inline void for_each_sum(std::size_t labels, const Visit& visit) {
-    const JointLayout layout(labels);
-    std::size_t e = 0;
-    for (std::size_t k = 0; k < labels; ++k) visit(e++, layout.gradient() + k);
-    for (std::size_t k = 0; k < labels; ++k) visit(e++, layout.additive() + k);
-    for (std::size_t i = 0; i < labels; ++i) {
-        for (std::size_t j = i; j < labels; ++j) visit(e++, layout.diagonal(i) + (j - i));
+// The same in diagonal form: gradients, then the diagonal of the Hessian.
+struct WideDiagonal {
+    std::size_t labels;
+    float* values;
+
+    static std::size_t vectors(std::size_t labels) { return 2 * labels; }
+    template <typename Visit>
+    static void for_each(std::size_t labels, const Visit& visit) {
+        const DiagonalLayout layout(labels);
+        for (std::size_t k = 0; k < labels; ++k) visit(k, layout.gradient() + k);
+        for (std::size_t k = 0; k < labels; ++k) visit(labels + k, layout.hessian() + k);
     }
+    float* gradient(std::size_t k) const { return values + kWide * k; }
+    float* hessian(std::size_t k) const { return values + kWide * (labels + k); }
+
+    void add(const float* step, VecF weight) const {
+        for (std::size_t k = 0; k < labels; ++k) {
+            const VecF g = load(step + kWide * k);
+            const VecF size = absolute(g);
+            store(gradient(k)) += weight * g;
+            store(hessian(k)) += weight * (size - size * size);
+        }
+    }
+};
+
+inline VecF score_wide_diagonal(const WideDiagonal& sums, const ScreenTask& task) {
+    VecF total = {}, best = {};
+    for (std::size_t k = 0; k < sums.labels; ++k) {
+        const VecF g = load(sums.gradient(k));
+        const VecF a = maximum(load(sums.hessian(k)), VecF{}) + static_cast<float>(task.l2);
+        const VecFMask usable = a > broadcast(static_cast<float>(task.noise));
+        const VecF gain = select(usable, g * g / select(usable, a, broadcast(1.0f)), VecF{});
+        total += gain;
+        best = maximum(best, gain);
+    }
+    return -0.5f * (task.single ? best : total);
 }
 
-inline VecF score_wide_exact(const WideSums& sums, const ScreenTask& task, float* system, VecFMask& doubt) {
+inline VecF score_wide_exact(const WideJoint& sums, const ScreenTask& task, float* system, VecFMask& doubt) {
     const std::size_t n = sums.labels;
     const float* gram = sums.gram(0, 0);
     float* target = system;
@@ -114,7 +148,7 @@ struct WideSign {
     }
 };
 
-inline VecF score_wide_binned(const WideSums& sums, const ScreenTask& task, float* scratch, VecFMask& doubt) {
+inline VecF score_wide_binned(const WideJoint& sums, const ScreenTask& task, float* scratch, VecFMask& doubt) {
     const std::size_t n = sums.labels;
     const auto l2 = static_cast<float>(task.l2);
     const auto noise = static_cast<float>(task.noise);
@@ -209,20 +243,23 @@ inline void gather_steps(const ScreenTask& task, std::size_t steps, float* gathe
     }
 }
 
-void screen_joint(const ScreenTask& task, float* scratch, float* first, float* rest) {
+// `score` returns the qualities of sixteen regions, and where they are in doubt.
+template <typename Sums, typename Score>
+inline void screen(const ScreenTask& task, float* scratch, float* first, float* rest, const Score& score) {
     const std::size_t n = task.labels;
     const std::size_t steps = (task.count + kWide - 1) / kWide;
+    const std::size_t size = kWide * Sums::vectors(n);
     float* gathered = scratch;
     float* weights = gathered + kWide * n * steps;
-    const WideSums forward{n, weights + kWide * steps};
-    const WideSums backward{n, forward.values + kWide * WideSums::vectors(n)};
-    float* system = backward.values + kWide * WideSums::vectors(n);
+    const Sums forward{n, weights + kWide * steps};
+    const Sums backward{n, forward.values + size};
+    float* rest_of_scratch = backward.values + size;
     gather_steps(task, steps, gathered, weights);
 
     // Where each lane starts, from the sums of all lanes: computed in double precision.
-    forward.clear();
+    for (std::size_t e = 0; e < size; e += kWide) store(forward.values + e) = VecF{};
     for (std::size_t s = 0; s < steps; ++s) forward.add(gathered + kWide * n * s, load(weights + kWide * s));
-    for_each_sum(n, [&](std::size_t e, std::size_t place) {
+    Sums::for_each(n, [&](std::size_t e, std::size_t place) {
         float* ahead = forward.values + kWide * e;
         float* behind = backward.values + kWide * e;
         double running = task.before[place];
@@ -235,15 +272,14 @@ void screen_joint(const ScreenTask& task, float* scratch, float* first, float* r
         task.before[place] = running;
     });
 
-    const auto evaluate = [&](const WideSums& sums, std::size_t s, float* target) {
+    const auto evaluate = [&](const Sums& sums, std::size_t s, float* target) {
         bool any = false;
         for (std::size_t lane = 0; lane < kWide; ++lane) {
             any = any || (lane * steps + s < task.count && task.wanted[lane * steps + s] != 0);
         }
         if (!any) return;
         VecFMask doubt = {};
-        const VecF quality = task.bins_for == nullptr ? score_wide_exact(sums, task, system, doubt)
-                                                      : score_wide_binned(sums, task, system, doubt);
+        const VecF quality = score(sums, rest_of_scratch, doubt);
         for (std::size_t lane = 0; lane < kWide; ++lane) {
             if (lane * steps + s < task.count) {
                 target[lane * steps + s] = doubt[lane] ? -__builtin_inff() : quality[lane];
@@ -258,6 +294,19 @@ void screen_joint(const ScreenTask& task, float* scratch, float* first, float* r
         evaluate(backward, s, rest);
         backward.add(gathered + kWide * n * s, load(weights + kWide * s));
     }
+}
+
+void screen_joint(const ScreenTask& task, float* scratch, float* first, float* rest) {
+    screen<WideJoint>(task, scratch, first, rest, [&](const WideJoint& sums, float* room, VecFMask& doubt) {
+        return task.bins_for == nullptr ? score_wide_exact(sums, task, room, doubt)
+                                        : score_wide_binned(sums, task, room, doubt);
+    });
+}
+
+void screen_diagonal(const ScreenTask& task, float* scratch, float* first, float* rest) {
+    screen<WideDiagonal>(task, scratch, first, rest, [&](const WideDiagonal& sums, float*, VecFMask&) {
+        return score_wide_diagonal(sums, task);
+    });
 }
 
 }  // namespace
