@@ -28,6 +28,17 @@ double threshold(const Column& column, FeatureCandidates::Split split) {
     return midpoint(column.high[below], column.low[column.binned ? below + 1 : above]);
 }
 
+// The best of all qualities, exact or approximate, that are known.
+double best_quality(const std::vector<FeatureCandidates>& candidates) {
+    double best = kInfinity;
+    for (const FeatureCandidates& feature : candidates) {
+        for (const double quality : feature.quality) {
+            if (quality > -kInfinity) best = std::min(best, quality);
+        }
+    }
+    return best;
+}
+
 // The position of the group without listed examples, or the number of groups.
 template <typename Group>
 std::size_t implicit_group(const std::vector<Group>& groups) {
@@ -51,35 +62,9 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
 std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const Gradients& gradients,
                                                  const std::vector<std::int32_t>& features, double incumbent,
                                                  double root_noise, Interrupt& interrupt) {
-    const Task task{coverage, gradients, interrupt};
-    for (Scratch& scratch : scratch_) scratch.scorer.begin(kNoise * coverage.weight, interrupt);
-
     std::vector<FeatureCandidates> candidates(features.size());
-    pool_.run(features.size(), interrupt, [&](std::size_t i, std::size_t thread) {
-        scan(task, columns_.features[static_cast<std::size_t>(features[i])], scratch_[thread], candidates[i]);
-    });
-    for (Scratch& scratch : scratch_) scratch.scorer.flush();
-
-    const auto best_of = [&](bool undecided) {
-        double best = kInfinity;
-        for (const FeatureCandidates& candidate : candidates) {
-            for (const double quality : candidate.quality) {
-                if (undecided || quality > -kInfinity) best = std::min(best, quality);
-            }
-        }
-        return best;
-    };
-    // What screening finds near the best, and can improve on the incumbent, is scored again exactly.
-    const double reach = std::min(best_of(false), incumbent);
-    const double limit = reach + kScreenMargin * std::abs(reach);
-    pool_.run(features.size(), interrupt, [&](std::size_t i, std::size_t thread) {
-        const Column& column = columns_.features[static_cast<std::size_t>(features[i])];
-        if (candidates[i].approximate) confirm(task, column, scratch_[thread], limit, candidates[i]);
-    });
-    for (Scratch& scratch : scratch_) scratch.scorer.flush();
-
-    const double best = best_of(true);
-    if (!(best < incumbent - kTie * std::abs(incumbent) - root_noise)) return std::nullopt;
+    find_candidates({coverage, gradients, interrupt}, features, incumbent, candidates);
+    const double best = best_quality(candidates);
     for (std::size_t i = 0; i < features.size(); ++i) {
         const std::vector<double>& quality = candidates[i].quality;
         const auto found = std::find_if(quality.begin(), quality.end(),
@@ -99,6 +84,27 @@ std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const
                           *found};
     }
     return std::nullopt;
+}
+
+// In the end the qualities of all that come within rounding of the best are exact; screened candidates that
+// are certainly worse than that, or than the incumbent, have an infinite one.
+void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& features, double incumbent,
+                             std::vector<FeatureCandidates>& candidates) {
+    const auto for_each_feature = [&](const auto& work) {
+        pool_.run(features.size(), task.interrupt, [&](std::size_t i, std::size_t thread) {
+            work(columns_.features[static_cast<std::size_t>(features[i])], scratch_[thread], candidates[i]);
+        });
+        for (Scratch& scratch : scratch_) scratch.scorer.flush();
+    };
+    for (Scratch& scratch : scratch_) scratch.scorer.begin(kNoise * task.coverage.weight, task.interrupt);
+    for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
+        scan(task, column, scratch, feature);
+    });
+    const double reach = std::min(best_quality(candidates), incumbent);
+    const double limit = reach + kScreenMargin * std::abs(reach);
+    for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
+        if (feature.approximate) confirm(task, column, scratch, limit, feature);
+    });
 }
 
 // Fills `groups` in ascending order of rank, the implicit one included; `missing` counts covered examples

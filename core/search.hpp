@@ -89,6 +89,8 @@ private:
         Interrupt& interrupt;
     };
 
+    void find_candidates(const Task& task, const std::vector<std::int32_t>& features, double incumbent,
+                         std::vector<FeatureCandidates>& candidates);
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt) const;
     void collect_groups(const Task& task, const Column& column, Scratch& scratch, std::size_t& missing) const;
