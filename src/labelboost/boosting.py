@@ -30,7 +30,7 @@ class ProgressReport(Protocol):
 
 
 def boost(
-    booster: Booster, n_rules: int, *, randomised: bool, report: ProgressReport
+    booster: Booster, n_rules: int, *, randomised: bool, report: ProgressReport | None
 ) -> list[Rule]:
     """Learn up to `n_rules` rules, the default rule included.
 
@@ -41,8 +41,7 @@ def boost(
     patience = FAILURES_BEFORE_GIVING_UP if randomised else 1
     failures = 0
     attempt = 0
-    report(1, booster.mean_loss())
-    last_report = time.monotonic()
+    next_report = _tell(report, booster, rules)
     while len(rules) < n_rules and failures < patience:
         learned = booster.learn_rule(attempt)
         attempt += 1
@@ -51,10 +50,9 @@ def boost(
             continue
         failures = 0
         rules.append(_rule_from_core(learned))
-        if time.monotonic() - last_report > SECONDS_BETWEEN_REPORTS:
-            report(len(rules), booster.mean_loss())
-            last_report = time.monotonic()
-    report(len(rules), booster.mean_loss())
+        if report and time.monotonic() > next_report:
+            next_report = _tell(report, booster, rules)
+    _tell(report, booster, rules)
     if len(rules) < n_rules:
         draws = f"{failures} draws in a row" if randomised else "the whole training set"
         warnings.warn(
@@ -66,14 +64,24 @@ def boost(
     return rules
 
 
-def progress_bar(verbose: int, n_rules: int) -> AbstractContextManager[ProgressReport]:
-    """Return a live display for terminals, or something silent."""
+def _tell(report: ProgressReport | None, booster: Booster, rules: list[Rule]) -> float:
+    """Report the state, if anybody listens; return when to do so again."""
+    start = time.monotonic()
+    if report:
+        report(len(rules), booster.mean_loss())
+    # The loss of millions of examples takes its time: reporting must not become the main work.
+    now = time.monotonic()
+    return now + max(SECONDS_BETWEEN_REPORTS, 20.0 * (now - start))
+
+
+def progress_bar(verbose: int, n_rules: int) -> AbstractContextManager[ProgressReport | None]:
+    """Return a live display for terminals, or nothing."""
     if verbose < 1:
-        return nullcontext(_ignore)
+        return nullcontext()
     console = Console(stderr=True)
     # Rich takes anything for a terminal when variables such as FORCE_COLOR are set.
     if not (console.is_terminal and console.file.isatty()):
-        return nullcontext(_ignore)
+        return nullcontext()
     return _Bar(console, n_rules)
 
 
@@ -83,12 +91,12 @@ class _Bar:
             TextColumn("boosting"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("rules, {task.fields[rate]}/s, loss {task.fields[loss]:.4f},"),
+            TextColumn("rules, {task.fields[rate]}/s, loss {task.fields[loss]},"),
             TimeRemainingColumn(),
             TextColumn("left"),
             console=console,
         )
-        self._task = self._progress.add_task("", total=n_rules, rate="0", loss=float("nan"))
+        self._task = self._progress.add_task("", total=n_rules, rate="-", loss="-")
         self._start = time.monotonic()
 
     def __enter__(self) -> ProgressReport:
@@ -101,11 +109,7 @@ class _Bar:
     def _report(self, n_rules: int, loss: float) -> None:
         rate = n_rules / max(time.monotonic() - self._start, 1e-9)
         shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
-        self._progress.update(self._task, completed=n_rules, rate=shown, loss=loss)
-
-
-def _ignore(n_rules: int, loss: float) -> None:
-    pass
+        self._progress.update(self._task, completed=n_rules, rate=shown, loss=f"{loss:.4f}")
 
 
 def _rule_from_core(raw: RawRule) -> Rule:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelboost.validation import frames
 from labelboost.validation.arrays import (
@@ -221,11 +222,11 @@ def _set_labels(rows: list[Any], n_examples: int) -> Labels:
     if all(isinstance(row, list | tuple) for row in rows):
         _refuse_digits(rows)
     names = sorted(set().union(*rows))
+    # By position, as the binarizer does not take integers of more than 64 bits.
     position = {name: k for k, name in enumerate(names)}
-    matrix = np.zeros((n_examples, len(names)), dtype=np.uint8)
-    for i, row in enumerate(rows):
-        matrix[i, [position[label] for label in row]] = 1
-    return Labels(matrix, _classes(names), False)
+    binarizer = MultiLabelBinarizer(classes=range(len(names)))
+    matrix = binarizer.fit_transform([[position[label] for label in row] for row in rows])
+    return Labels(matrix.astype(np.uint8), _classes(names), False)
 
 
 def _members(rows: list[Any]) -> Iterator[tuple[int, object, bool]]:
