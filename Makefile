@@ -9,7 +9,7 @@ BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.21" "ninja>=1
 SOURCES := $(shell find core src -name '*.cpp' -o -name '*.hpp' -o -name '*.py' -o -name '*.pyi') CMakeLists.txt pyproject.toml
 SANITIZED := build/sanitized
 
-.PHONY: demo test lint check wheel sanitize oracle bench clean help
+.PHONY: demo test lint check wheel wheel-test sanitize oracle bench clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,7 +48,7 @@ sanitize: $(VENV)/developed  ## run the core's tests under AddressSanitizer and 
 		$(BIN)/python -m pytest -n 2 -p no:cacheprovider tests/test_core.py tests/test_oracle.py \
 		-k "not real_data and not instruction_set and not any_setting"
 
-oracle: $(VENV)/developed  ## compare core and reference in every setting, on whole data sets (an hour)
+oracle: $(VENV)/developed  ## compare core and reference in every setting, on whole data sets (long)
 	$(BIN)/python -m pytest -n 2 tests/test_oracle.py --exhaustive
 
 bench: $(VENV)/installed  ## losses and training times beside the reference implementation (see benchmarks/)

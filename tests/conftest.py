@@ -9,7 +9,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--exhaustive",
         action="store_true",
-        help="compare core and reference on whole data sets, not on parts (takes an hour)",
+        help="compare core and reference on whole data sets, not on parts (long)",
     )
 
 
