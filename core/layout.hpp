@@ -64,4 +64,12 @@ struct BinSettings {
     bool exact = false;  // B^T H B instead of the paper's equations 14 to 16
 };
 
+// The number of bins for the labels of one sign. Always inlined, as the kernels of all instruction sets use it:
+// no copy compiled for one of them may be linked into another.
+[[gnu::always_inline]] inline std::int32_t bins_for_sign(std::int32_t labels, const BinSettings& settings) {
+    double wanted = settings.ratio > 0.0 ? __builtin_ceil(settings.ratio * labels - 1e-9) : settings.per_sign;
+    if (wanted < 1.0) wanted = 1.0;
+    return wanted < labels ? static_cast<std::int32_t>(wanted) : labels;
+}
+
 }  // namespace labelboost

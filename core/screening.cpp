@@ -1,7 +1,6 @@
 #include "screening.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace labelboost {
 namespace {
@@ -11,12 +10,10 @@ constexpr std::size_t kMostDiagonalLabels = 64;
 constexpr std::size_t kMostBinsPerSign = 8;
 constexpr std::size_t kFewestSplits = 12;
 
-std::size_t bins_per_sign(std::size_t labels, const Settings& settings) {
+// The most bins that a sign can have; 0 without label bins.
+std::size_t most_bins(std::size_t labels, const Settings& settings) {
     if (!settings.binned_candidates()) return 0;
-    const auto count = static_cast<double>(labels);
-    const double wanted = settings.bins.ratio > 0.0 ? std::ceil(settings.bins.ratio * count - 1e-9)
-                                                    : static_cast<double>(settings.bins.per_sign);
-    return static_cast<std::size_t>(std::min(std::max(wanted, 1.0), count));
+    return static_cast<std::size_t>(bins_for_sign(static_cast<std::int32_t>(labels), settings.bins));
 }
 
 }  // namespace
@@ -24,7 +21,7 @@ std::size_t bins_per_sign(std::size_t labels, const Settings& settings) {
 bool Screening::possible(const Form& form, const Settings& settings) {
     if (!(settings.l2 > 0.0)) return false;
     if (!form.joint) return form.labels <= kMostDiagonalLabels && !settings.binned_candidates();
-    return form.labels <= kMostJointLabels && bins_per_sign(form.labels, settings) <= kMostBinsPerSign;
+    return form.labels <= kMostJointLabels && most_bins(form.labels, settings) <= kMostBinsPerSign;
 }
 
 bool Screening::pays(std::size_t examples, std::size_t splits) {
@@ -36,10 +33,10 @@ Screening::Screening(const Form& form, const Settings& settings) : form_(form), 
     if (settings.binned_candidates()) {
         bins_for_.push_back(0.0f);
         for (std::size_t n = 1; n <= form.labels; ++n) {
-            bins_for_.push_back(static_cast<float>(bins_per_sign(n, settings)));
+            bins_for_.push_back(static_cast<float>(most_bins(n, settings)));
         }
     }
-    scratch_.resize(screen_scratch_size(form.labels, bins_per_sign(form.labels, settings)));
+    scratch_.resize(screen_scratch_size(form.labels, most_bins(form.labels, settings)));
     before_.resize(form.size());
 }
 

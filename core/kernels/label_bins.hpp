@@ -10,12 +10,6 @@
 namespace labelboost {
 namespace {
 
-inline std::int32_t bins_for_sign(std::int32_t labels, const BinSettings& settings) {
-    double wanted = settings.ratio > 0.0 ? __builtin_ceil(settings.ratio * labels - 1e-9) : settings.per_sign;
-    if (wanted < 1.0) wanted = 1.0;
-    return wanted < labels ? static_cast<std::int32_t>(wanted) : labels;
-}
-
 // Equal-width mapping (eq. 10 and 11) of the labels whose criterion has the given sign.
 inline void map_sign(const double* criterion, std::size_t labels, double sign, const BinSettings& settings,
                      std::int32_t first_bin, std::int32_t* bin, std::int32_t* bins) {
