@@ -4,11 +4,17 @@
 #include <cmath>
 #include <numeric>
 
+#include "bounds.hpp"
 #include "random.hpp"
 #include "screening.hpp"
 
 namespace labelboost {
 namespace {
+
+// Gradients are mostly advanced from the ones before; this often, and after the largest scores, they are computed anew
+// from the scores, so that rounding errors do not add up and nothing that vanished is missed.
+constexpr std::size_t kUpdatesBetweenExact = 64;
+constexpr double kLargestAdvanced = 300.0;
 
 constexpr std::uint64_t kBootstrapPurpose = 0;
 constexpr std::uint64_t kFeaturePurpose = 1;  // plus the number of the condition
@@ -29,7 +35,7 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
       signs_(columns_->examples * padded_size(labels_count_), 0),
       weights_(std::move(weights)),
       settings_(settings),
-      form_{settings.joint(), labels_count_},
+      form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_)},
       pool_(threads),
       gradients_(columns_->examples, labels_count_, Screening::possible(form_, settings_)),
       scores_(columns_->examples, labels_count_),
@@ -49,9 +55,10 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
 LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
     // Complete even where the other rules predict for one label only, and joint where the loss is.
     const Form form{settings_.loss == Loss::example_logistic, labels_count_};
-    const AlignedVector sums = sum_examples(form, gradients_, weights_, everything_, pool_, interrupt);
     const double noise = kNoise * total_weight(weights_, everything_);
-    LearnedRule rule{{}, complete_head(form, sums.data(), settings_, noise, interrupt), everything_.size()};
+    LearnedRule rule{{},
+                     complete_head(form, gradients_, weights_, everything_, settings_, noise, pool_, interrupt),
+                     everything_.size()};
     add_head(everything_, rule.head, interrupt);
     return rule;
 }
@@ -84,8 +91,7 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
 std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, Interrupt& interrupt) {
     const double head_noise = kNoise * total_weight(weights_, coverage.all);
     if (!settings_.single_head) {
-        const AlignedVector sums = sum_examples(form_, gradients_, weights_, coverage.all, pool_, interrupt);
-        return complete_head(form_, sums.data(), settings_, head_noise, interrupt);
+        return complete_head(form_, gradients_, weights_, coverage.all, settings_, head_noise, pool_, interrupt);
     }
     const std::size_t label = best_label(coverage.total.data(), labels_count_, settings_.l2, noise);
     double gradient = 0.0, hessian = 0.0;
@@ -164,15 +170,27 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
     const std::size_t end = padded_size(static_cast<std::size_t>(last - head.begin()));
 
     const bool decomposable = settings_.loss == Loss::label_logistic;  // other gradients depend on all scores
+    const bool anew = decomposable || updates_++ % kUpdatesBetweenExact == 0;
+    AlignedVector raise(padded), lower(padded);
+    for (std::size_t k = 0; k < padded && !anew; ++k) {
+        raise[k] = std::exp(padded_head[k]);
+        lower[k] = std::exp(-padded_head[k]);
+    }
     constexpr std::size_t kPart = 256;
     Interrupt never{{}};
     pool_.run((covered.size() + kPart - 1) / kPart, never, [&](std::size_t part, std::size_t) {
+        const Kernels& kernels = active_kernels();
         for (std::size_t i = part * kPart; i < std::min(covered.size(), (part + 1) * kPart); ++i) {
             double* scores = scores_.row(covered[i]);
-            for (std::size_t k = begin; k < end; ++k) scores[k] += padded_head[k];
-            active_kernels().update_gradient(settings_.loss, scores,
-                                             signs_.data() + static_cast<std::size_t>(covered[i]) * padded, padded,
-                                             begin, end, gradients_.row(covered[i]));
+            double* gradient = gradients_.row(covered[i]);
+            double& slack = gradients_.slack(covered[i]);
+            const double largest = kernels.add_scores(scores, padded_head.data(), begin, end);
+            if (anew || !(largest < kLargestAdvanced)) {
+                const std::int8_t* signs = signs_.data() + static_cast<std::size_t>(covered[i]) * padded;
+                slack = kernels.update_gradient(settings_.loss, scores, signs, padded, begin, end, gradient);
+            } else {
+                slack = kernels.advance_gradient(raise.data(), lower.data(), padded, slack, gradient);
+            }
             gradients_.update_rounded(covered[i], decomposable ? begin : 0, decomposable ? end : padded);
         }
     });

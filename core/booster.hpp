@@ -56,6 +56,7 @@ private:
     ThreadPool pool_;
     Gradients gradients_;
     LabelRows<double> scores_;
+    std::size_t updates_ = 0;  // of scores and gradients
     std::vector<std::int32_t> everything_;   // 0 .. examples - 1
     std::vector<std::int32_t> permutation_;  // 0 .. features - 1, between calls
     Search search_;

@@ -9,7 +9,8 @@ namespace {
 // A system (A | -g) in the layout of the `factorise` kernel, and its solution.
 class DenseSystem {
 public:
-    explicit DenseSystem(std::size_t n) : n_(n), stride_(padded_size(n + 1)), values_(n * stride_, 0.0) {}
+    explicit DenseSystem(std::size_t n) : n_(n), stride_(system_stride(n)), values_(n * stride_, 0.0) {}
+    double* data() { return values_.data(); }
     double& at(std::size_t i, std::size_t j) { return values_[i * stride_ + j]; }
     double& right_hand_side(std::size_t i) { return values_[i * stride_ + n_]; }
 
@@ -30,19 +31,6 @@ private:
     AlignedVector values_;
 };
 
-std::vector<double> unbinned_joint_head(const double* sums, std::size_t labels, double l2, double noise,
-                                        Interrupt& interrupt) {
-    const JointLayout layout(labels);
-    DenseSystem system(labels);
-    for (std::size_t i = 0; i < labels; ++i) {
-        const double* row = sums + layout.diagonal(i);
-        for (std::size_t j = i; j < labels; ++j) system.at(i, j) = -row[j - i];
-        system.at(i, i) += sums[layout.additive() + i] + l2;
-        system.right_hand_side(i) = -sums[layout.gradient() + i];
-    }
-    return system.solve(noise, interrupt);
-}
-
 std::vector<double> unbinned_diagonal_head(const double* sums, std::size_t labels, double l2, double noise) {
     const DiagonalLayout layout(labels);
     std::vector<double> head(labels, 0.0);
@@ -53,6 +41,19 @@ std::vector<double> unbinned_diagonal_head(const double* sums, std::size_t label
 }
 
 }  // namespace
+
+void fill_joint_system(const double* sums, std::size_t labels, double l2, double* system) {
+    const JointLayout layout(labels);
+    const std::size_t stride = system_stride(labels);
+    for (std::size_t i = 0; i < labels; ++i) {
+        double* target = system + i * stride;
+        const double* row = sums + layout.diagonal(i);
+        for (std::size_t j = i; j < labels; ++j) target[j] = -row[j - i];
+        target[i] += sums[layout.additive() + i] + l2;
+        target[labels] = -sums[layout.gradient() + i];
+        for (std::size_t j = labels + 1; j < stride; ++j) target[j] = 0.0;
+    }
+}
 
 double factorise_system(double* system, std::size_t stride, std::size_t n, double noise, Interrupt& interrupt) {
     // So many rows that the user is listened to several times per second even if there are thousands.
@@ -75,55 +76,139 @@ BinnedSystem::BinnedSystem(const Form& form, const Settings& settings)
       hessian_(form.labels),
       gradient_(form.labels) {}
 
+std::size_t BinnedSystem::map_labels(const double* gradient, const double* hessian, double noise) {
+    bins_ = static_cast<std::size_t>(active_kernels().map_to_bins(gradient, hessian, form_.labels, l2_, noise, settings_,
+                                                                  bin_.data(), bin_size_.data(), criterion_.data()));
+    matrix_.assign(bins_ * bins_, 0.0);
+    std::fill_n(gradient_.begin(), bins_, 0.0);
+    for (std::size_t k = 0; k < form_.labels; ++k) {
+        if (bin_[k] >= 0) gradient_[static_cast<std::size_t>(bin_[k])] += gradient[k];
+    }
+    return bins_;
+}
+
 std::size_t BinnedSystem::form_system(const double* sums, double noise) {
-    const Kernels& kernels = active_kernels();
     const double* gradient = sums;  // first in both layouts
-    const double* hessian = sums + DiagonalLayout(form_.labels).hessian();
     if (form_.joint) {
         const JointLayout layout(form_.labels);
         for (std::size_t k = 0; k < form_.labels; ++k) {
             hessian_[k] = sums[layout.additive() + k] - sums[layout.diagonal(k)];
         }
-        hessian = hessian_.data();
-    }
-    bins_ = static_cast<std::size_t>(kernels.map_to_bins(gradient, hessian, form_.labels, l2_, noise, settings_,
-                                                         bin_.data(), bin_size_.data(), criterion_.data()));
-    matrix_.assign(bins_ * bins_, 0.0);
-    std::fill_n(gradient_.begin(), bins_, 0.0);
-    if (form_.joint) {
-        const std::size_t needed = bins_ * padded_size(form_.labels);
-        if (rows_.size() < needed) rows_.resize(needed);
-        kernels.aggregate_joint(sums, form_.labels, bin_.data(), bins_, settings_.exact, rows_.data(), matrix_.data());
-    }
-    for (std::size_t k = 0; k < form_.labels; ++k) {
-        if (bin_[k] < 0) continue;
-        const auto b = static_cast<std::size_t>(bin_[k]);
-        gradient_[b] += gradient[k];
-        if (!form_.joint) matrix_[b * (bins_ + 1)] += std::max(hessian[k], 0.0);
+        map_labels(gradient, hessian_.data(), noise);
+        aggregate(sums, matrix_.data());
+    } else {
+        const double* hessian = sums + DiagonalLayout(form_.labels).hessian();
+        map_labels(gradient, hessian, noise);
+        for (std::size_t k = 0; k < form_.labels; ++k) {
+            if (bin_[k] >= 0) matrix_[static_cast<std::size_t>(bin_[k]) * (bins_ + 1)] += std::max(hessian[k], 0.0);
+        }
     }
     for (std::size_t b = 0; b < bins_; ++b) matrix_[b * (bins_ + 1)] += l2_ * bin_size_[b];
     return bins_;
 }
 
-std::vector<double> complete_head(const Form& form, const double* sums, const Settings& settings, double noise,
-                                  Interrupt& interrupt) {
-    if (!settings.use_bins) {
-        return form.joint ? unbinned_joint_head(sums, form.labels, settings.l2, noise, interrupt)
-                          : unbinned_diagonal_head(sums, form.labels, settings.l2, noise);
+void BinnedSystem::aggregate(const double* sums, double* matrix) {
+    const std::size_t needed = bins_ * padded_size(form_.labels);
+    if (rows_.size() < needed) rows_.resize(needed);
+    active_kernels().aggregate_joint(sums, form_.labels, bin_.data(), bins_, settings_.exact, rows_.data(), matrix);
+}
+
+std::size_t BinnedSystem::start_system(const double* profile, double noise) {
+    const ProfileLayout layout(form_.labels);
+    const double* additive = profile + layout.additive();
+    for (std::size_t k = 0; k < form_.labels; ++k) hessian_[k] = additive[k] - profile[layout.product() + k];
+    map_labels(profile + layout.gradient(), hessian_.data(), noise);
+    for (std::size_t b = 0; b < bins_; ++b) matrix_[b * (bins_ + 1)] = l2_ * bin_size_[b];
+    first_.assign(bins_ + 1, 0);
+    for (std::size_t b = 0; b < bins_; ++b) first_[b + 1] = first_[b] + bin_size_[b];
+    order_.resize(form_.labels);
+    for (std::size_t k = 0; k < form_.labels; ++k) {
+        if (bin_[k] < 0) continue;
+        const auto b = static_cast<std::size_t>(bin_[k]);
+        // Filled from the back, the count of what is left to place standing in `bin_size_`.
+        order_[static_cast<std::size_t>(first_[b] + --bin_size_[b])] = static_cast<std::int32_t>(k);
+        matrix_[b * (bins_ + 1)] += settings_.exact ? additive[k] : hessian_[k];
     }
-    BinnedSystem binned(form, settings);
-    const std::size_t bins = binned.form_system(sums, noise);
+    return bins_;
+}
+
+void BinnedSystem::add_larger_region(const double* sums) {
+    larger_.resize(bins_ * bins_);
+    aggregate(sums, larger_.data());
+    // Diagonals were taken from the profile; what "exact" adds to them are the pairs of labels within a bin.
+    for (std::size_t k = 0; k < form_.labels; ++k) {
+        if (bin_[k] < 0) continue;
+        const double own = sums[JointLayout(form_.labels).additive() + k];
+        larger_[static_cast<std::size_t>(bin_[k]) * (bins_ + 1)] -= own;
+    }
+    add_products(larger_.data());
+}
+
+void BinnedSystem::sum_products(const Gradients& gradients, std::span<const double> weights,
+                                std::span<const std::int32_t> examples, double factor, double* products) const {
+    AlignedVector scratch(kLanes * bins_);
+    for_each_batch(gradients, weights, examples,
+                   [&](const double* const* rows, const double* row_weights, const double*, std::size_t count) {
+                       active_kernels().add_binned_gram(rows, row_weights, count, order_.data(), first_.data(), bins_,
+                                                        factor, scratch.data(), products);
+                   });
+}
+
+void BinnedSystem::add_products(const double* products) {
+    for (std::size_t b = 0; b < bins_; ++b) {
+        for (std::size_t q = settings_.exact ? b : b + 1; q < bins_; ++q) matrix_[b * bins_ + q] += products[b * bins_ + q];
+    }
+}
+
+namespace {
+
+std::vector<double> solve_binned(const BinnedSystem& binned, std::size_t labels, double noise, Interrupt& interrupt) {
+    const std::size_t bins = binned.unknowns();
     DenseSystem system(bins);
     for (std::size_t b = 0; b < bins; ++b) {
         for (std::size_t q = b; q < bins; ++q) system.at(b, q) = binned.matrix(b, q);
         system.right_hand_side(b) = -binned.gradient(b);
     }
     const std::vector<double> scores = system.solve(noise, interrupt);
-    std::vector<double> head(form.labels, 0.0);
-    for (std::size_t k = 0; k < form.labels; ++k) {
+    std::vector<double> head(labels, 0.0);
+    for (std::size_t k = 0; k < labels; ++k) {
         if (binned.bin(k) >= 0) head[k] = scores[static_cast<std::size_t>(binned.bin(k))];
     }
     return head;
+}
+
+// In two looks at the examples, K numbers each, instead of one at K^2 / 2: the first one tells the bins.
+void form_joint_bins(BinnedSystem& binned, const Gradients& gradients, std::span<const double> weights,
+                     std::span<const std::int32_t> examples, std::size_t labels, double noise, ThreadPool& pool,
+                     Interrupt& interrupt) {
+    const AlignedVector profile = sum_profile(gradients, weights, examples, labels, pool, interrupt);
+    const std::size_t bins = binned.start_system(profile.data(), noise);
+    const AlignedVector products = sum_in_parts(
+        examples, bins * bins, pool, interrupt, [&](std::span<const std::int32_t> part, double* sums) {
+            binned.sum_products(gradients, weights, part, -1.0, sums);
+        });
+    binned.add_products(products.data());
+}
+
+}  // namespace
+
+std::vector<double> complete_head(const Form& form, const Gradients& gradients, std::span<const double> weights,
+                                  std::span<const std::int32_t> examples, const Settings& settings, double noise,
+                                  ThreadPool& pool, Interrupt& interrupt) {
+    BinnedSystem binned(form, settings);
+    if (settings.use_bins && form.joint) {
+        form_joint_bins(binned, gradients, weights, examples, form.labels, noise, pool, interrupt);
+        return solve_binned(binned, form.labels, noise, interrupt);
+    }
+    const AlignedVector sums = sum_examples(form, gradients, weights, examples, pool, interrupt);
+    if (settings.use_bins) {
+        binned.form_system(sums.data(), noise);
+        return solve_binned(binned, form.labels, noise, interrupt);
+    }
+    if (!form.joint) return unbinned_diagonal_head(sums.data(), form.labels, settings.l2, noise);
+    DenseSystem system(form.labels);
+    fill_joint_system(sums.data(), form.labels, settings.l2, system.data());
+    return system.solve(noise, interrupt);
 }
 
 std::size_t best_label(const double* sums, std::size_t labels, double l2, double noise) {

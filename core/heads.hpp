@@ -10,12 +10,16 @@
 
 namespace labelboost {
 
-// Factorises a whole system in the layout of the `factorise` kernel; returns its quality.
+// Systems in the layout of the `factorise` kernel: the distance of their rows, the system of a region in joint form
+// without label bins, and the factorisation as a whole, which returns the quality.
+constexpr std::size_t system_stride(std::size_t n) { return padded_size(n + 1); }
+void fill_joint_system(const double* sums, std::size_t labels, double l2, double* system);
 double factorise_system(double* system, std::size_t stride, std::size_t n, double noise, Interrupt& interrupt);
 
-// Scores for all labels that minimise the objective over a region with these sums.
-std::vector<double> complete_head(const Form& form, const double* sums, const Settings& settings, double noise,
-                                  Interrupt& interrupt);
+// Scores for all labels that minimise the objective over the examples; weights are indexed by example.
+std::vector<double> complete_head(const Form& form, const Gradients& gradients, std::span<const double> weights,
+                                  std::span<const std::int32_t> examples, const Settings& settings, double noise,
+                                  ThreadPool& pool, Interrupt& interrupt);
 
 // The label that a single-label head should predict for: the first of the best.
 std::size_t best_label(const double* sums, std::size_t labels, double l2, double noise);
@@ -29,20 +33,34 @@ class BinnedSystem {
 public:
     BinnedSystem(const Form& form, const Settings& settings);
 
-    // Forms the system of a region; returns the number of unknowns.
+    // Forms the system of a region from its sums; returns the number of unknowns.
     std::size_t form_system(const double* sums, double noise);
+    // The same in steps for a region in joint form whose Hessian has not been summed up. First from its profile, made
+    // without a head; then either the products of its own examples with factor -1 are added, or the sums of a larger
+    // region and, with factor 1, the products of the examples that the larger region has in addition.
+    std::size_t start_system(const double* profile, double noise);
+    void add_larger_region(const double* sums);
+    void add_products(const double* products);
+    // Adds the products of the examples, as many numbers as unknowns squared, to what add_products takes.
+    void sum_products(const Gradients& gradients, std::span<const double> weights,
+                      std::span<const std::int32_t> examples, double factor, double* products) const;
+    std::size_t unknowns() const { return bins_; }
     double gradient(std::size_t b) const { return gradient_[b]; }
     // Element of the aggregated Hessian with the L2 term on the diagonal.
     double matrix(std::size_t b, std::size_t q) const { return matrix_[b * bins_ + q]; }
     std::int32_t bin(std::size_t label) const { return bin_[label]; }
 
 private:
+    std::size_t map_labels(const double* gradient, const double* hessian, double noise);
+    void aggregate(const double* sums, double* matrix);
+
     Form form_;
     double l2_;
     BinSettings settings_;
     std::size_t bins_ = 0;
     std::vector<std::int32_t> bin_, bin_size_;
-    std::vector<double> criterion_, hessian_, gradient_, matrix_;
+    std::vector<std::int32_t> order_, first_;  // labels by bin, and where the labels of each bin start
+    std::vector<double> criterion_, hessian_, gradient_, matrix_, larger_;
     AlignedVector rows_;
 };
 

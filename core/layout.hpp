@@ -55,6 +55,22 @@ struct JointLayout {
         const std::size_t blocks = padded / kLanes;
         return 2 * padded + kLanes * kLanes * (blocks * (blocks + 1)) / 2;
     }
+    // Behind all that, where candidates are bounded: the additive vectors, each times the slack of its example.
+    constexpr std::size_t slack() const { return size(); }
+};
+
+// The profile of a region in joint form: what bounds on its gain are computed from (see kernels/profiles.hpp).
+struct ProfileLayout {
+    std::size_t labels;
+    std::size_t padded;
+
+    explicit constexpr ProfileLayout(std::size_t k) : labels(k), padded(padded_size(k)) {}
+    constexpr std::size_t gradient() const { return 0; }
+    constexpr std::size_t additive() const { return padded; }
+    constexpr std::size_t slack() const { return 2 * padded; }
+    // The Hessian times a given head; without a head, the diagonal of the Gram matrix.
+    constexpr std::size_t product() const { return 3 * padded; }
+    constexpr std::size_t size() const { return 4 * padded; }
 };
 
 // How labels are grouped: a ratio of the labels of a sign, or (ratio == 0) a fixed number per sign.

@@ -12,28 +12,30 @@ constexpr std::size_t kMostLaneUnknowns = 96;
 // One system for the `factorise` kernel.
 double score_single_joint(const double* sums, std::size_t labels, double l2, double noise, AlignedVector& scratch,
                           Interrupt& interrupt) {
-    const JointLayout layout(labels);
-    const std::size_t stride = padded_size(labels + 1);
+    const std::size_t stride = system_stride(labels);
     scratch.resize(labels * stride);
-    for (std::size_t i = 0; i < labels; ++i) {
-        double* target = scratch.data() + i * stride;
-        const double* row = sums + layout.diagonal(i);
-        for (std::size_t j = i; j < labels; ++j) target[j] = -row[j - i];
-        target[i] += sums[layout.additive() + i] + l2;
-        target[labels] = -sums[layout.gradient() + i];
-    }
+    fill_joint_system(sums, labels, l2, scratch.data());
     return factorise_system(scratch.data(), stride, labels, noise, interrupt);
 }
 
 }  // namespace
 
 CandidateScorer::CandidateScorer(const Form& form, const Settings& settings)
-    : form_(form), settings_(settings), sums_(kLanes * form.size(), 0.0), binned_(form, settings) {}
+    : form_(form),
+      settings_(settings),
+      sums_((settings.binned_candidates() ? 1 : kLanes) * form.size(), 0.0),
+      binned_(form, settings) {}
 
 void CandidateScorer::add(const double* whole, const double* part, double* quality) {
     const Kernels& kernels = active_kernels();
     if (!form_.joint && !settings_.binned_candidates()) {  // too cheap to be worth a batch
         *quality = kernels.score_diagonal(whole, part, form_.labels, settings_.l2, noise_, settings_.single_head);
+        return;
+    }
+    if (settings_.binned_candidates()) {
+        if (part != nullptr) kernels.subtract(sums_.data(), whole, part, form_.size());
+        binned_.form_system(part != nullptr ? sums_.data() : whole, noise_);
+        add_system(quality);
         return;
     }
     if (count_ == kLanes) flush();
@@ -46,6 +48,17 @@ void CandidateScorer::add(const double* whole, const double* part, double* quali
     targets_[count_++] = quality;
 }
 
+void CandidateScorer::add_system(double* quality) {
+    if (count_ == kLanes) flush();
+    const std::size_t bins = binned_.unknowns();
+    for (std::size_t b = 0; b < bins; ++b) {
+        for (std::size_t q = b; q < bins; ++q) gathered_.push_back(binned_.matrix(b, q));
+        gathered_.push_back(-binned_.gradient(b));
+    }
+    unknowns_[count_] = bins;
+    targets_[count_++] = quality;
+}
+
 void CandidateScorer::flush() {
     if (count_ == 0) return;
     const Kernels& kernels = active_kernels();
@@ -55,7 +68,8 @@ void CandidateScorer::flush() {
     } else if (form_.labels <= kMostLaneUnknowns) {
         alignas(64) double quality[kLanes];
         scratch_.resize(lane_scratch_size(form_.labels));
-        kernels.score_joint_lanes(sums_.data(), form_.labels, settings_.l2, noise_, scratch_.data(), quality);
+        kernels.score_joint_lanes(sums_.data(), form_.size(), form_.labels, settings_.l2, noise_, scratch_.data(),
+                                  quality);
         for (std::size_t i = 0; i < count_; ++i) *targets_[i] = quality[i];
     } else {
         for (std::size_t i = 0; i < count_; ++i) {
@@ -66,26 +80,15 @@ void CandidateScorer::flush() {
 }
 
 void CandidateScorer::score_binned() {
-    // Room for as many unknowns as there are labels; unknowns that a candidate does not have stay neutral.
-    std::size_t bins[kLanes] = {};
-    std::size_t most = 0;
+    const std::size_t most = *std::max_element(unknowns_, unknowns_ + count_);
     AlignedVector& system = scratch_;
-    std::vector<double>& gathered = gathered_;
-    gathered.clear();
-    for (std::size_t lane = 0; lane < count_; ++lane) {
-        bins[lane] = binned_.form_system(sums_.data() + lane * form_.size(), noise_);
-        most = std::max(most, bins[lane]);
-        for (std::size_t b = 0; b < bins[lane]; ++b) {
-            for (std::size_t q = b; q < bins[lane]; ++q) gathered.push_back(binned_.matrix(b, q));
-            gathered.push_back(-binned_.gradient(b));
-        }
-    }
+    // Unknowns that a candidate does not have stay neutral.
     system.assign(lane_scratch_size(most), 0.0);
-    const double* source = gathered.data();
+    const double* source = gathered_.data();
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
         double* target = system.data() + lane;
         for (std::size_t b = 0; b < most; ++b) {
-            const std::size_t unknowns = b < bins[lane] ? bins[lane] - b : 0;
+            const std::size_t unknowns = lane < count_ && b < unknowns_[lane] ? unknowns_[lane] - b : 0;
             for (std::size_t c = 0; c < unknowns; ++c) target[kLanes * c] = *source++;
             if (unknowns == 0) {
                 target[0] = 1.0;
@@ -98,6 +101,7 @@ void CandidateScorer::score_binned() {
     alignas(64) double quality[kLanes];
     active_kernels().score_lanes(system.data(), most, noise_, quality);
     for (std::size_t i = 0; i < count_; ++i) *targets_[i] = quality[i];
+    gathered_.clear();
 }
 
 }  // namespace labelboost

@@ -22,10 +22,14 @@ public:
         noise_ = noise;
         interrupt_ = &interrupt;
         count_ = 0;
+        gathered_.clear();
     }
     // Takes a candidate with the sums `whole`, or `whole - part` if there is a part. Its quality is stored in
     // *quality by the next flush() at the latest.
     void add(const double* whole, const double* part, double* quality);
+    // The same for a candidate with label bins whose system has been formed already, in system().
+    void add_system(double* quality);
+    BinnedSystem& system() { return binned_; }
     void flush();
 
 private:
@@ -36,10 +40,11 @@ private:
     double noise_ = 0.0;
     Interrupt* interrupt_ = nullptr;
     std::size_t count_ = 0;
-    AlignedVector sums_;            // kLanes candidates
-    double* targets_[kLanes] = {};  // where their qualities belong
+    AlignedVector sums_;                // kLanes candidates; with label bins one
+    double* targets_[kLanes] = {};      // where their qualities belong
+    std::size_t unknowns_[kLanes] = {};  // with label bins
+    std::vector<double> gathered_;       // their systems, one after the other
     AlignedVector scratch_;
-    std::vector<double> gathered_;  // binned systems before they are interleaved
     BinnedSystem binned_;
 };
 

@@ -8,7 +8,6 @@
 namespace labelboost {
 namespace {
 
-constexpr std::int32_t kImplicit = -2;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kWorkBetweenChecks = 1e6;
 // How far, relatively, an approximate quality may be off: generous for what the screening vouches for.
@@ -21,7 +20,7 @@ double midpoint(double a, double b) {
     return a <= middle && middle < b ? middle : a;
 }
 
-double threshold(const Column& column, FeatureCandidates::Split split) {
+double threshold(const Column& column, Split split) {
     const auto below = static_cast<std::size_t>(split.below);
     const auto above = static_cast<std::size_t>(split.above);
     // Bins have fixed boundaries; none between the two, though empty in the sample, may be cut in two.
@@ -39,23 +38,10 @@ double best_quality(const std::vector<FeatureCandidates>& candidates) {
     return best;
 }
 
-// The position of the group without listed examples, or the number of groups.
-template <typename Group>
-std::size_t implicit_group(const std::vector<Group>& groups) {
-    const auto found = std::find_if(groups.begin(), groups.end(), [](const Group& g) { return g.begin == g.end; });
-    return static_cast<std::size_t>(found - groups.begin());
-}
-
-// Filtering a sorted list costs a step per listed example, collecting and sorting about two log2(n) steps per
-// covered one.
-bool cheaper_to_sort(std::size_t covered, std::size_t listed) {
-    return 2 * covered * std::bit_width(covered) < listed;
-}
-
 }  // namespace
 
 Search::Search(const Columns& columns, const Settings& settings, const Form& form, ThreadPool& pool)
-    : columns_(columns), settings_(settings), form_(form), pool_(pool), rank_lookup_(columns.examples, kImplicit) {
+    : columns_(columns), settings_(settings), form_(form), pool_(pool), anchor_(form, settings), rank_lookup_(columns.examples, kImplicit) {
     for (std::size_t thread = 0; thread < pool.size(); ++thread) scratch_.emplace_back(form_, settings_);
 }
 
@@ -72,7 +58,7 @@ std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const
         if (found == quality.end()) continue;
         if (!(*found < incumbent - kTie * std::abs(incumbent) - root_noise)) return std::nullopt;
         const auto position = static_cast<std::size_t>(found - quality.begin());
-        const FeatureCandidates::Split split = candidates[i].splits[position / 2];
+        const Split split = candidates[i].splits[position / 2];
         const bool first = position % 2 == 0;
         const Column& column = columns_.features[static_cast<std::size_t>(features[i])];
         if (column.nominal) {
@@ -86,8 +72,8 @@ std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const
     return std::nullopt;
 }
 
-// In the end the qualities of all that come within rounding of the best are exact; screened candidates that
-// are certainly worse than that, or than the incumbent, have an infinite one.
+// In the end the qualities of all that come within rounding of the best are exact; candidates that are certainly
+// worse than that, or than the incumbent, may have an infinite one.
 void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& features, double incumbent,
                              std::vector<FeatureCandidates>& candidates) {
     const auto for_each_feature = [&](const auto& work) {
@@ -96,101 +82,115 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
         });
         for (Scratch& scratch : scratch_) scratch.scorer.flush();
     };
-    for (Scratch& scratch : scratch_) scratch.scorer.begin(kNoise * task.coverage.weight, task.interrupt);
+    const auto reach = [&] {
+        double quality = std::min(best_quality(candidates), incumbent);
+        for (const FeatureCandidates& feature : candidates) quality = std::min(quality, feature.attained);
+        return quality;
+    };
+    const double noise = kNoise * task.coverage.weight;
+    anchored_ = form_.with_slack && anchor_.prepare(task.coverage.total, noise, task.interrupt);
+    for (Scratch& scratch : scratch_) scratch.scorer.begin(noise, task.interrupt);
     for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
         scan(task, column, scratch, feature);
     });
-    const double reach = std::min(best_quality(candidates), incumbent);
-    const double limit = reach + kScreenMargin * std::abs(reach);
-    for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
-        if (feature.approximate) confirm(task, column, scratch, limit, feature);
-    });
-}
-
-// Fills `groups` in ascending order of rank, the implicit one included; `missing` counts covered examples
-// without a value and `scratch.total` receives the sums of all the others.
-void Search::collect_groups(const Task& task, const Column& column, Scratch& scratch, std::size_t& missing) const {
-    const Coverage& coverage = task.coverage;
-    scratch.groups.clear();
-    std::size_t covered = 0;
-    if (!column.rank_of.empty() && cheaper_to_sort(coverage.sample.size(), column.example.size())) {
-        scratch.keys.clear();
-        for (const std::int32_t example : coverage.sample) {
-            const std::int32_t rank = column.rank_of[static_cast<std::size_t>(example)];
-            if (rank < 0) continue;
-            scratch.keys.push_back(static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(example));
+    if (anchored_) {
+        // The rests are the better ones as a rule: what they reach spares most parts a closer look.
+        for (const Side side : {Side::rest, Side::part}) {
+            for (Scratch& scratch : scratch_) scratch.reached = reach();
+            for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
+                settle(task, column, scratch, side, feature);
+            });
         }
-        std::sort(scratch.keys.begin(), scratch.keys.end());
-        covered = scratch.keys.size();
-        scratch.example.resize(covered);
-        scratch.rank.resize(covered);
-        for (std::size_t i = 0; i < covered; ++i) {
-            scratch.example[i] = static_cast<std::int32_t>(scratch.keys[i] & 0xffffffffU);
-            scratch.rank[i] = static_cast<std::int32_t>(scratch.keys[i] >> 32);
-        }
-    } else {
-        // Always stored, kept only if covered: a branch here would be mispredicted all the time.
-        scratch.example.resize(column.example.size());
-        scratch.rank.resize(column.example.size());
-        for (std::size_t i = 0; i < column.example.size(); ++i) {
-            const std::int32_t example = column.example[i];
-            scratch.example[covered] = example;
-            scratch.rank[covered] = column.rank[i];
-            covered += coverage.weights[static_cast<std::size_t>(example)] > 0.0 ? 1 : 0;
-        }
-        scratch.example.resize(covered);
-    }
-    std::size_t before_implicit = 0;
-    for (std::size_t begin = 0; begin < covered;) {
-        std::size_t end = begin + 1;
-        while (end < covered && scratch.rank[end] == scratch.rank[begin]) ++end;
-        scratch.groups.push_back({scratch.rank[begin], begin, end, end - begin});
-        if (scratch.rank[begin] < column.implicit_rank) before_implicit = scratch.groups.size();
-        begin = end;
-    }
-
-    const std::size_t listed = scratch.example.size();
-    missing = 0;
-    std::memcpy(scratch.total.data(), coverage.total.data(), form_.size() * sizeof(double));
-    if (!column.missing.empty()) {
-        for (const std::int32_t example : column.missing) {
-            if (coverage.weights[static_cast<std::size_t>(example)] > 0.0) scratch.example.push_back(example);
-        }
-        missing = scratch.example.size() - listed;
-        std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
-        add_examples(form_, task.gradients, coverage.weights, std::span(scratch.example).subspan(listed),
-                     scratch.sums.data());
-        active_kernels().subtract(scratch.total.data(), coverage.total.data(), scratch.sums.data(), form_.size());
-    }
-    const std::size_t implicit = coverage.sample.size() - listed - missing;
-    if (implicit > 0) {
-        const auto place = scratch.groups.begin() + static_cast<std::ptrdiff_t>(before_implicit);
-        scratch.groups.insert(place, {column.implicit_rank, 0, 0, implicit});
+    } else if (Screening::possible(form_, settings_)) {
+        const double worst = (1.0 - kScreenMargin) * reach();
+        for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
+            if (feature.screened) confirm(task, column, scratch, worst, feature);
+        });
     }
 }
 
 void Search::scan(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const {
-    std::size_t missing = 0;
-    collect_groups(task, column, scratch, missing);
-    const std::size_t present = task.coverage.sample.size() - missing;
-    if (scratch.groups.empty()) return;
-    if (column.nominal) {
-        // The second category of two, with nothing missing, would repeat the candidates of the first.
-        const std::size_t categories = scratch.groups.size() == 2 && missing == 0 ? 1 : scratch.groups.size();
-        for (std::size_t g = 0; g < categories; ++g) out.splits.push_back({scratch.groups[g].rank, 0});
-    } else {
-        for (std::size_t g = 0; g + 1 < scratch.groups.size(); ++g) {
-            out.splits.push_back({scratch.groups[g].rank, scratch.groups[g + 1].rank});
-        }
-    }
+    Listing& listing = scratch.listing;
+    listing.collect(column, task.coverage.sample, task.coverage.weights);
+    out.splits = listing.splits();
     out.quality.assign(2 * out.splits.size(), kInfinity);
-    if (column.nominal) {
-        scan_nominal(task, scratch, present, out);
-    } else if (Screening::possible(form_, settings_) && Screening::pays(scratch.example.size(), out.splits.size())) {
-        screen_numeric(task, scratch, present, out);
-    } else {
-        scan_numeric(task, scratch, present, nullptr, out);
+    if (anchored_) {
+        bound(task, scratch, out);
+        return;
     }
+    total_up(task, scratch);
+    if (!column.nominal && Screening::possible(form_, settings_) &&
+        Screening::pays(listing.examples().size(), out.splits.size())) {
+        screen(task, scratch, out);
+    } else {
+        scan_exactly(task, scratch, nullptr, out);
+    }
+}
+
+void Search::total_up(const Task& task, Scratch& scratch) const {
+    const AlignedVector& total = task.coverage.total;
+    std::memcpy(scratch.total.data(), total.data(), form_.size() * sizeof(double));
+    if (scratch.listing.missing().empty()) return;
+    std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
+    add_examples(form_, task.gradients, task.coverage.weights, scratch.listing.missing(), scratch.sums.data());
+    active_kernels().subtract(scratch.total.data(), total.data(), scratch.sums.data(), form_.size());
+}
+
+// wanted: which candidates to score; null for all.
+void Search::scan_exactly(const Task& task, Scratch& scratch, const std::vector<bool>* wanted,
+                          FeatureCandidates& out) const {
+    const auto target = [&](std::size_t i) { return wanted == nullptr || (*wanted)[i] ? &out.quality[i] : nullptr; };
+    for (const CandidatePair& pair : scratch.listing.pairs()) {
+        if (pair.starts_anew) std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
+        const std::span<const std::int32_t> added = scratch.listing.added(pair);
+        add_examples(form_, task.gradients, task.coverage.weights, added, scratch.sums.data());
+        count_work(scratch, static_cast<double>(added.size() * form_.size()), task.interrupt);
+        emit(scratch, pair, target(pair.part_slot), target(pair.rest_slot), task.interrupt);
+    }
+}
+
+void Search::emit(Scratch& scratch, const CandidatePair& pair, double* part_quality, double* rest_quality,
+                  Interrupt& interrupt) const {
+    if (part_quality != nullptr && pair.part_count >= least_coverage()) {
+        scratch.scorer.add(scratch.sums.data(), nullptr, part_quality);
+    }
+    if (rest_quality != nullptr && pair.rest_count >= least_coverage()) {
+        scratch.scorer.add(scratch.total.data(), scratch.sums.data(), rest_quality);
+    }
+    const auto labels = static_cast<double>(form_.labels);
+    count_work(scratch, form_.joint ? labels * labels * labels : labels, interrupt);
+}
+
+void Search::count_work(Scratch& scratch, double work, Interrupt& interrupt) {
+    scratch.work += work;
+    if (scratch.work < kWorkBetweenChecks) return;
+    scratch.work = 0.0;
+    interrupt.check();
+}
+
+void Search::screen(const Task& task, Scratch& scratch, FeatureCandidates& out) const {
+    const Listing& listing = scratch.listing;
+    const std::span<const CandidatePair> pairs = listing.pairs();
+    // The pairs of either end of the feature form a list of their own.
+    for (std::size_t begin = 0; begin < pairs.size();) {
+        std::size_t end = begin;
+        scratch.screening.clear();
+        do {
+            scratch.screening.append(task.gradients, task.coverage.weights, listing.added(pairs[end]));
+            ++end;
+        } while (end < pairs.size() && !pairs[end].starts_anew);
+        scratch.screening.run(scratch.total, kNoise * task.coverage.weight);
+        for (std::size_t i = begin; i < end; ++i) {
+            const CandidatePair& pair = pairs[i];
+            const auto part = static_cast<double>(scratch.screening.first(i - begin));
+            const auto rest = static_cast<double>(scratch.screening.rest(i - begin));
+            if (pair.part_count >= least_coverage()) out.quality[pair.part_slot] = part;
+            if (pair.rest_count >= least_coverage()) out.quality[pair.rest_slot] = rest;
+        }
+        task.interrupt.check();
+        begin = end;
+    }
+    out.screened = true;
 }
 
 void Search::confirm(const Task& task, const Column& column, Scratch& scratch, double limit,
@@ -199,105 +199,96 @@ void Search::confirm(const Task& task, const Column& column, Scratch& scratch, d
     std::transform(out.quality.begin(), out.quality.end(), wanted.begin(), [&](double q) { return q <= limit; });
     std::fill(out.quality.begin(), out.quality.end(), kInfinity);
     if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
-    std::size_t missing = 0;
-    collect_groups(task, column, scratch, missing);
-    scan_numeric(task, scratch, task.coverage.sample.size() - missing, &wanted, out);
+    scratch.listing.collect(column, task.coverage.sample, task.coverage.weights);
+    total_up(task, scratch);
+    scan_exactly(task, scratch, &wanted, out);
 }
 
-void Search::screen_numeric(const Task& task, Scratch& scratch, std::size_t present, FeatureCandidates& out) const {
-    const std::vector<Scratch::Group>& groups = scratch.groups;
-    const std::size_t middle = implicit_group(groups);
-    const std::size_t splits = out.splits.size();
-    const std::size_t least = std::max<std::size_t>(settings_.min_coverage, 1);
-    const auto append = [&](const Scratch::Group& group) {
-        scratch.screening.append(task.gradients, task.coverage.weights,
-                                 std::span(scratch.example).subspan(group.begin, group.end - group.begin));
+void Search::bound(const Task& task, Scratch& scratch, FeatureCandidates& out) const {
+    ProfileWalk& walk = scratch.walk;
+    out.optimistic.assign(out.quality.size(), kInfinity);
+    const auto note = [&](std::size_t slot, std::size_t count, const auto& bounds) {
+        if (count < least_coverage()) return;
+        const GainBounds gain = bounds();
+        out.optimistic[slot] = -gain.upper;
+        out.attained = std::min(out.attained, -gain.lower);
     };
-    // The same two lists, towards the implicit group, that an exact scan walks along.
-    scratch.screening.clear();
-    for (std::size_t s = 0; s < middle && s < splits; ++s) append(groups[s]);
-    scratch.screening.run(scratch.total, kNoise * task.coverage.weight);
-    std::size_t count = 0;
-    for (std::size_t s = 0; s < middle && s < splits; ++s) {
-        count += groups[s].count;
-        if (count >= least) out.quality[2 * s] = static_cast<double>(scratch.screening.first(s));
-        if (present - count >= least) out.quality[2 * s + 1] = static_cast<double>(scratch.screening.rest(s));
-    }
-    task.interrupt.check();
-    scratch.screening.clear();
-    for (std::size_t s = splits; s-- > middle;) append(groups[s + 1]);
-    scratch.screening.run(scratch.total, kNoise * task.coverage.weight);
-    count = 0;
-    for (std::size_t s = splits; s-- > middle;) {
-        count += groups[s + 1].count;
-        if (count >= least) out.quality[2 * s + 1] = static_cast<double>(scratch.screening.first(splits - 1 - s));
-        if (present - count >= least) out.quality[2 * s] = static_cast<double>(scratch.screening.rest(splits - 1 - s));
-    }
-    task.interrupt.check();
-    out.approximate = true;
-}
-
-void Search::scan_numeric(const Task& task, Scratch& scratch, std::size_t present, const std::vector<bool>* wanted,
-                          FeatureCandidates& out) const {
-    const std::vector<Scratch::Group>& groups = scratch.groups;
-    const std::size_t middle = implicit_group(groups);
-    const auto target = [&](std::size_t i) { return wanted == nullptr || (*wanted)[i] ? &out.quality[i] : nullptr; };
-    // From both ends towards the implicit group, whose examples are never touched.
-    std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
-    std::size_t count = 0;
-    for (std::size_t s = 0; s < middle && s < out.splits.size(); ++s) {
-        add_group(task, groups[s], scratch);
-        count += groups[s].count;
-        emit(scratch, count, present - count, target(2 * s), target(2 * s + 1), task.interrupt);
-    }
-    std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
-    count = 0;
-    for (std::size_t s = out.splits.size(); s-- > middle;) {
-        add_group(task, groups[s + 1], scratch);
-        count += groups[s + 1].count;
-        emit(scratch, count, present - count, target(2 * s + 1), target(2 * s), task.interrupt);
+    walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
+    for (const CandidatePair& pair : scratch.listing.pairs()) {
+        walk.advance(pair);
+        note(pair.part_slot, pair.part_count, [&] { return walk.part_bounds(); });
+        note(pair.rest_slot, pair.rest_count, [&] { return walk.rest_bounds(); });
+        count_work(scratch, static_cast<double>(walk.part().size() * form_.labels), task.interrupt);
     }
 }
 
-void Search::scan_nominal(const Task& task, Scratch& scratch, std::size_t present, FeatureCandidates& out) const {
-    const std::size_t everything = task.coverage.sample.size();
-    for (std::size_t s = 0; s < out.splits.size(); ++s) {
-        const Scratch::Group& group = scratch.groups[s];
-        std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
-        double* quality = &out.quality[2 * s];
-        double* rest_quality = quality + 1;
-        const std::size_t rest = present - group.count;
-        if (group.begin == group.end) {  // the implicit category: everything listed is the rest
-            for (const Scratch::Group& other : scratch.groups) add_group(task, other, scratch);
-            emit(scratch, rest, group.count == everything ? 0 : group.count, rest_quality, quality, task.interrupt);
-        } else {
-            add_group(task, group, scratch);
-            emit(scratch, group.count == everything ? 0 : group.count, rest, quality, rest_quality, task.interrupt);
+void Search::settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const {
+    const auto possible = [&](double quality) { return quality <= (1.0 - kBoundMargin) * scratch.reached; };
+    if (std::none_of(out.optimistic.begin(), out.optimistic.end(), possible)) return;
+    scratch.listing.collect(column, task.coverage.sample, task.coverage.weights);
+    scratch.walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
+    std::vector<bool> left_over(out.quality.size(), false);
+    const auto slot = [&](const CandidatePair& pair) { return side == Side::part ? pair.part_slot : pair.rest_slot; };
+    if (settings_.binned_candidates() && !one_by_one_pays(scratch.listing)) {
+        for (const CandidatePair& pair : scratch.listing.pairs()) {
+            left_over[slot(pair)] = possible(out.optimistic[slot(pair)]);
+        }
+    } else {
+        for (const CandidatePair& pair : scratch.listing.pairs()) {
+            scratch.walk.advance(pair);
+            if (!possible(out.optimistic[slot(pair)])) continue;
+            left_over[slot(pair)] = !settle_one(task, scratch, side, out.quality[slot(pair)]);
+            count_work(scratch, static_cast<double>(scratch.walk.part().size() * form_.size()), task.interrupt);
         }
     }
+    if (std::find(left_over.begin(), left_over.end(), true) == left_over.end()) return;
+    total_up(task, scratch);
+    scan_exactly(task, scratch, &left_over, out);
 }
 
-void Search::add_group(const Task& task, const Scratch::Group& group, Scratch& scratch) const {
-    add_examples(form_, task.gradients, task.coverage.weights,
-                 std::span(scratch.example).subspan(group.begin, group.end - group.begin), scratch.sums.data());
-    scratch.work += static_cast<double>(group.end - group.begin) * static_cast<double>(form_.size());
+// Returns whether the quality of a candidate is decided, having stored it unless it is too bad.
+bool Search::settle_one(const Task& task, Scratch& scratch, Side side, double& quality) const {
+    if (settings_.binned_candidates()) {
+        form_binned_system(task, scratch, side);
+        scratch.scorer.add_system(&quality);
+        return true;
+    }
+    if (side == Side::part) return -scratch.walk.tight_part_gain() > (1.0 - kBoundMargin) * scratch.reached;
+    double least = -scratch.reached;
+    const double gain = scratch.walk.settled_rest_gain(least);
+    scratch.reached = -least;
+    if (gain > 0.0) quality = -gain;
+    return !std::isnan(gain);
 }
 
-void Search::emit(Scratch& scratch, std::size_t count, std::size_t rest, double* quality, double* rest_quality,
-                  Interrupt& interrupt) const {
-    const std::size_t least = std::max<std::size_t>(settings_.min_coverage, 1);
-    if (quality != nullptr && count >= least) {
-        scratch.scorer.add(scratch.sums.data(), nullptr, quality);
-    }
-    if (rest_quality != nullptr && rest >= least) {
-        scratch.scorer.add(scratch.total.data(), scratch.sums.data(), rest_quality);
-    }
+// Summing up K^2 / 2 numbers once per example, and aggregating them for each candidate, against K + B^2 / 2 numbers (one
+// after the other) for each example of each candidate.
+bool Search::one_by_one_pays(const Listing& listing) const {
     const auto labels = static_cast<double>(form_.labels);
-    scratch.work += form_.joint ? labels * labels * labels : labels;
-    if (scratch.work > kWorkBetweenChecks) {
-        scratch.work = 0.0;
-        interrupt.check();
+    const auto bins = 2.0 * bins_for_sign(static_cast<std::int32_t>(form_.labels / 2), settings_.bins);
+    double examples = 0.0;
+    for (const CandidatePair& pair : listing.pairs()) examples += static_cast<double>(pair.end - pair.begin);
+    const double one_by_one = examples * (labels + 0.25 * bins * bins);
+    const auto pairs = static_cast<double>(listing.pairs().size());
+    return one_by_one < (static_cast<double>(listing.examples().size()) + 2.0 * pairs) * labels * labels / 16.0;
+}
+
+void Search::form_binned_system(const Task& task, Scratch& scratch, Side side) const {
+    BinnedSystem& system = scratch.scorer.system();
+    ProfileWalk& walk = scratch.walk;
+    const bool rest = side == Side::rest;
+    const double noise = kNoise * task.coverage.weight;
+    const std::size_t bins = system.start_system(rest ? walk.rest_profile() : walk.part_profile(), noise);
+    scratch.products.assign(bins * bins, 0.0);
+    const auto add = [&](std::span<const std::int32_t> examples) {
+        system.sum_products(task.gradients, task.coverage.weights, examples, rest ? 1.0 : -1.0, scratch.products.data());
+    };
+    add(walk.part());
+    if (rest) {
+        add(walk.missing());
+        system.add_larger_region(task.coverage.total.data());
     }
+    system.add_products(scratch.products.data());
 }
 
 void Search::sum_up(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) const {

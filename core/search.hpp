@@ -1,13 +1,16 @@
 // The greedy search for the conditions of one rule.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>
 
+#include "bounds.hpp"
 #include "columns.hpp"
+#include "listing.hpp"
 #include "scorer.hpp"
 #include "screening.hpp"
 #include "settings.hpp"
@@ -34,15 +37,13 @@ struct Coverage {
     double summed_weight = 0.0;        // the same when `total` was last summed up, not subtracted from
 };
 
-// The candidates of one feature: two per split, whose ranks lie below and above the threshold (numeric), or
-// two per category (nominal, `above` unused). Infinite quality: not a candidate.
+// The qualities of the candidates of one feature, two per split. Infinite: not a candidate, or out of the question.
 struct FeatureCandidates {
-    struct Split {
-        std::int32_t below, above;
-    };
     std::vector<Split> splits;
     std::vector<double> quality;
-    bool approximate = false;  // the qualities come from screening; -infinity: it could not tell
+    bool screened = false;           // qualities are nearly right only, or -infinity where the screening could not tell
+    std::vector<double> optimistic;  // if bounded: the best quality that is possible; `quality` follows later
+    double attained = std::numeric_limits<double>::infinity();  // if bounded: some candidate is as good as this
 };
 
 class Search {
@@ -65,52 +66,59 @@ public:
     void restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients, Interrupt& interrupt);
 
 private:
-    // The listed and covered examples of a feature, grouped by rank.
-    struct Scratch {
+    struct Scratch {  // per thread
         CandidateScorer scorer;
         Screening screening;
+        ProfileWalk walk;
+        Listing listing;
         AlignedVector total, sums;
-        std::vector<std::int32_t> example, rank;
-        std::vector<std::uint64_t> keys;
-        struct Group {
-            std::int32_t rank;
-            std::size_t begin, end;  // into `example`; empty for the implicit group
-            std::size_t count;
-        };
-        std::vector<Group> groups;
+        std::vector<double> products;
+        double reached = 0.0;  // the best quality that this thread knows of
         double work = 0.0;
 
         Scratch(const Form& form, const Settings& settings)
-            : scorer(form, settings), screening(form, settings), total(form.size()), sums(form.size()) {}
+            : scorer(form, settings),
+              screening(form, settings),
+              walk(form, settings),
+              total(form.size()),
+              sums(form.size()) {}
     };
     struct Task {
         const Coverage& coverage;
         const Gradients& gradients;
         Interrupt& interrupt;
     };
+    enum class Side { part, rest };
 
     void find_candidates(const Task& task, const std::vector<std::int32_t>& features, double incumbent,
                          std::vector<FeatureCandidates>& candidates);
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt) const;
-    void collect_groups(const Task& task, const Column& column, Scratch& scratch, std::size_t& missing) const;
     void scan(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
-    // Scores exactly those candidates of a screened feature that may be the best: with a quality up to `limit`.
+    void scan_exactly(const Task& task, Scratch& scratch, const std::vector<bool>* wanted, FeatureCandidates& out) const;
+    void screen(const Task& task, Scratch& scratch, FeatureCandidates& out) const;
+    void bound(const Task& task, Scratch& scratch, FeatureCandidates& out) const;
+    // Makes those qualities exact that may be the best, and leaves or makes the others infinite: of a screened feature,
+    // if they are up to `limit`, and of one side of the splits of a bounded feature, if they come near what is reached.
     void confirm(const Task& task, const Column& column, Scratch& scratch, double limit, FeatureCandidates& out) const;
-    // `wanted`: which candidates to score; null for all.
-    void scan_numeric(const Task& task, Scratch& scratch, std::size_t present, const std::vector<bool>* wanted,
-                      FeatureCandidates& out) const;
-    void screen_numeric(const Task& task, Scratch& scratch, std::size_t present, FeatureCandidates& out) const;
-    void scan_nominal(const Task& task, Scratch& scratch, std::size_t present, FeatureCandidates& out) const;
-    void add_group(const Task& task, const Scratch::Group& group, Scratch& scratch) const;
-    // Emits the candidate with the sums in `scratch.sums`, and the one with the rest.
-    void emit(Scratch& scratch, std::size_t count, std::size_t rest, double* quality, double* rest_quality,
+    void settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const;
+    bool settle_one(const Task& task, Scratch& scratch, Side side, double& quality) const;
+    bool one_by_one_pays(const Listing& listing) const;
+    void form_binned_system(const Task& task, Scratch& scratch, Side side) const;
+    // The sums of all covered examples with a value.
+    void total_up(const Task& task, Scratch& scratch) const;
+    // Emits the candidates of a pair with the sums of its part in `scratch.sums`; null: not wanted.
+    void emit(Scratch& scratch, const CandidatePair& pair, double* part_quality, double* rest_quality,
               Interrupt& interrupt) const;
+    static void count_work(Scratch& scratch, double work, Interrupt& interrupt);
+    std::size_t least_coverage() const { return std::max<std::size_t>(settings_.min_coverage, 1); }
 
     const Columns& columns_;
     const Settings& settings_;
     Form form_;
     ThreadPool& pool_;
+    Anchor anchor_;
+    bool anchored_ = false;
     std::vector<Scratch> scratch_;           // per thread
     std::vector<std::int32_t> rank_lookup_;  // by example, for sparse features; kImplicit when unused
 };

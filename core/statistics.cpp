@@ -7,43 +7,60 @@ namespace labelboost {
 
 void add_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                   std::span<const std::int32_t> examples, double* sums) {
-    constexpr std::size_t kGroup = 64;
-    const double* rows[kGroup];
-    double row_weights[kGroup];
-    const auto add = form.joint ? active_kernels().add_joint : active_kernels().add_diagonal;
-    for (std::size_t start = 0; start < examples.size(); start += kGroup) {
-        const std::size_t count = std::min(kGroup, examples.size() - start);
-        for (std::size_t m = 0; m < count; ++m) {
-            const std::int32_t example = examples[start + m];
-            rows[m] = gradients.row(example);
-            row_weights[m] = weights[static_cast<std::size_t>(example)];
-        }
-        add(sums, rows, row_weights, count, form.labels);
-    }
+    const Kernels& kernels = active_kernels();
+    for_each_batch(gradients, weights, examples,
+                   [&](const double* const* rows, const double* row_weights, const double* slacks, std::size_t count) {
+                       if (form.joint) {
+                           kernels.add_joint(sums, rows, row_weights, form.with_slack ? slacks : nullptr, count,
+                                             form.labels);
+                       } else {
+                           kernels.add_diagonal(sums, rows, row_weights, count, form.labels);
+                       }
+                   });
 }
 
-AlignedVector sum_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
-                           std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
+AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t size, ThreadPool& pool,
+                           Interrupt& interrupt, const AddPart& add) {
     // Parts of a fixed size are added up each on their own and then in order, whoever computed them.
     constexpr std::size_t kSmallestPart = 512;
     constexpr std::size_t kMostParts = 16;
     const std::size_t parts = std::clamp<std::size_t>(examples.size() / kSmallestPart, 1, kMostParts);
-    const std::size_t size = form.size();
     AlignedVector total(size, 0.0);
     if (parts == 1) {
-        add_examples(form, gradients, weights, examples, total.data());
+        add(examples, total.data());
         return total;
     }
     AlignedVector partial(parts * size, 0.0);
     pool.run(parts, interrupt, [&](std::size_t part, std::size_t) {
         const std::size_t begin = part * examples.size() / parts;
         const std::size_t end = (part + 1) * examples.size() / parts;
-        add_examples(form, gradients, weights, examples.subspan(begin, end - begin), partial.data() + part * size);
+        add(examples.subspan(begin, end - begin), partial.data() + part * size);
     });
     for (std::size_t part = 0; part < parts; ++part) {
         for (std::size_t c = 0; c < size; ++c) total[c] += partial[part * size + c];
     }
     return total;
+}
+
+AlignedVector sum_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
+                           std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
+    return sum_in_parts(examples, form.size(), pool, interrupt, [&](std::span<const std::int32_t> part, double* sums) {
+        add_examples(form, gradients, weights, part, sums);
+    });
+}
+
+AlignedVector sum_profile(const Gradients& gradients, std::span<const double> weights,
+                          std::span<const std::int32_t> examples, std::size_t labels, ThreadPool& pool,
+                          Interrupt& interrupt) {
+    return sum_in_parts(examples, ProfileLayout(labels).size(), pool, interrupt,
+                        [&](std::span<const std::int32_t> part, double* sums) {
+                            for_each_batch(gradients, weights, part,
+                                           [&](const double* const* rows, const double* row_weights,
+                                               const double* slacks, std::size_t count) {
+                                               active_kernels().add_profile(sums, rows, row_weights, slacks, count,
+                                                                            labels, nullptr);
+                                           });
+                        });
 }
 
 }  // namespace labelboost

@@ -1,9 +1,12 @@
 // Sums of gradients and Hessians over sets of examples, in the form that the settings ask for.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "aligned.hpp"
 #include "kernels/kernels.hpp"
@@ -15,8 +18,12 @@ namespace labelboost {
 struct Form {
     bool joint;
     std::size_t labels;
+    bool with_slack = false;  // joint form only: what bounds need, too
 
-    std::size_t size() const { return joint ? JointLayout(labels).size() : DiagonalLayout(labels).size(); }
+    std::size_t size() const {
+        if (!joint) return DiagonalLayout(labels).size();
+        return JointLayout(labels).size() + (with_slack ? padded_size(labels) : 0);
+    }
 };
 
 // One padded row of numbers, one per label, for each example.
@@ -33,14 +40,20 @@ private:
     AlignedVectorOf<T> values_;
 };
 
-// The gradients of all examples, and where candidates are screened a copy in single precision.
+// The gradients of all examples and, for the example-wise loss, their slacks 1 - sum |g|; where candidates are
+// screened, a copy in single precision.
 class Gradients {
 public:
     Gradients(std::size_t examples, std::size_t labels, bool with_rounded)
-        : exact_(examples, labels), rounded_(with_rounded ? examples : 0, labels), with_rounded_(with_rounded) {}
+        : exact_(examples, labels),
+          rounded_(with_rounded ? examples : 0, labels),
+          slack_(examples, 0.0),
+          with_rounded_(with_rounded) {}
     double* row(std::int32_t example) { return exact_.row(example); }
     const double* row(std::int32_t example) const { return exact_.row(example); }
     const float* rounded_row(std::int32_t example) const { return rounded_.row(example); }
+    double& slack(std::int32_t example) { return slack_[static_cast<std::size_t>(example)]; }
+    double slack(std::int32_t example) const { return slack_[static_cast<std::size_t>(example)]; }
     // To be called after a row has changed, at the labels [begin, end) at the most.
     void update_rounded(std::int32_t example, std::size_t begin, std::size_t end) {
         if (!with_rounded_) return;
@@ -52,15 +65,45 @@ public:
 private:
     LabelRows<double> exact_;
     LabelRows<float> rounded_;
+    std::vector<double> slack_;
     bool with_rounded_;
 };
+
+// Calls visit(rows, weights, slacks, count) for the examples, a few at a time: what the kernels take.
+template <typename Visit>
+void for_each_batch(const Gradients& gradients, std::span<const double> weights, std::span<const std::int32_t> examples,
+                    const Visit& visit) {
+    constexpr std::size_t kBatch = 64;
+    const double* rows[kBatch];
+    double row_weights[kBatch];
+    double slacks[kBatch];
+    for (std::size_t start = 0; start < examples.size(); start += kBatch) {
+        const std::size_t count = std::min(kBatch, examples.size() - start);
+        for (std::size_t m = 0; m < count; ++m) {
+            const std::int32_t example = examples[start + m];
+            rows[m] = gradients.row(example);
+            row_weights[m] = weights[static_cast<std::size_t>(example)];
+            slacks[m] = gradients.slack(example);
+        }
+        visit(rows, row_weights, slacks, count);
+    }
+}
 
 // sums += the statistics of the examples, each times its weight; weights are indexed by example.
 void add_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                   std::span<const std::int32_t> examples, double* sums);
 
-// The same for many examples, in parallel. The order of additions does not depend on the number of threads.
+// Sums of `size` numbers over many examples, in parallel: add(examples, sums) adds some of them. The order of additions
+// does not depend on the number of threads.
+using AddPart = std::function<void(std::span<const std::int32_t>, double*)>;
+AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t size, ThreadPool& pool,
+                           Interrupt& interrupt, const AddPart& add);
+
+// The statistics of many examples, and their profile without a head.
 AlignedVector sum_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                            std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt);
+AlignedVector sum_profile(const Gradients& gradients, std::span<const double> weights,
+                          std::span<const std::int32_t> examples, std::size_t labels, ThreadPool& pool,
+                          Interrupt& interrupt);
 
 }  // namespace labelboost

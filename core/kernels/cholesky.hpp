@@ -88,5 +88,53 @@ double factorise(double* system, std::size_t stride, std::size_t n, double noise
     return -0.5 * total;
 }
 
+// Rows [begin, end) of the inverse of the upper triangle, those behind being done already: each is a combination of
+// the rows below it. Cost of all: K^3 / 6.
+bool invert_factor(const double* system, std::size_t stride, std::size_t n, std::size_t begin, std::size_t end,
+                   double* inverse) {
+    for (std::size_t i = end; i-- > begin;) {
+        const double* factors = system + i * stride;
+        double* row = inverse + i * stride;
+        if (!(factors[i] > 0.0)) return false;
+        for (std::size_t c = 0; c < stride; c += kLanes) store(row + c) = Vec{};
+        std::size_t j = i + 1;
+        for (; j + 4 <= n; j += 4) {
+            const double* below = inverse + j * stride;
+            for (std::size_t c = j / kLanes * kLanes; c < stride; c += kLanes) {
+                store(row + c) -= factors[j] * load(below + c) + factors[j + 1] * load(below + stride + c) +
+                                  factors[j + 2] * load(below + 2 * stride + c) +
+                                  factors[j + 3] * load(below + 3 * stride + c);
+            }
+        }
+        for (; j < n; ++j) {
+            const double* below = inverse + j * stride;
+            for (std::size_t c = j / kLanes * kLanes; c < stride; c += kLanes) store(row + c) -= factors[j] * load(below + c);
+        }
+        row[i] += 1.0;
+        const double scale = 1.0 / factors[i];
+        for (std::size_t c = i / kLanes * kLanes; c < stride; c += kLanes) store(row + c) *= scale;
+    }
+    return true;
+}
+
+void apply_inverse(const double* inverse, std::size_t stride, std::size_t n, const double* vector, double* scratch,
+                   double* out) {
+    const std::size_t padded = padded_size(n);
+    for (std::size_t c = 0; c < padded; c += kLanes) {
+        store(scratch + c) = Vec{};
+        store(out + c) = Vec{};
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        const double* row = inverse + i * stride;
+        for (std::size_t c = i / kLanes * kLanes; c < padded; c += kLanes) store(scratch + c) += vector[i] * load(row + c);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        const double* row = inverse + i * stride;
+        Vec total = {};
+        for (std::size_t c = i / kLanes * kLanes; c < padded; c += kLanes) total += load(row + c) * load(scratch + c);
+        out[i] = sum(total);
+    }
+}
+
 }  // namespace
 }  // namespace labelboost

@@ -4,6 +4,7 @@
 #include "cholesky.hpp"
 #include "label_bins.hpp"
 #include "losses.hpp"
+#include "profiles.hpp"
 #include "scores.hpp"
 #include "screen.hpp"
 #include "sums.hpp"
@@ -18,19 +19,27 @@ namespace labelboost {
 extern const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA);
 const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     LABELBOOST_TEXT(LABELBOOST_ISA),
+    add_scores,
     update_gradient,
+    advance_gradient,
     loss_value,
     add_diagonal,
     add_joint,
+    add_profile,
+    bound_gain,
+    add_hessian_product,
     subtract,
     score_diagonal,
     score_joint_lanes,
     score_lanes,
     factorise,
+    invert_factor,
+    apply_inverse,
     screen_joint,
     screen_diagonal,
     map_to_bins,
     aggregate_joint,
+    add_binned_gram,
 };
 
 }  // namespace labelboost

@@ -33,20 +33,45 @@ struct ScreenTask {
     bool single;            // single-label heads, in diagonal form
 };
 
+// What is known of the gain of the best head of a region.
+struct GainBounds {
+    double lower, upper;
+    double at_head;  // the gain of the given head
+};
+
 struct Kernels {
     const char* name;
 
-    // The gradient of one example after its scores in the label blocks [begin, end) changed, and its loss.
-    void (*update_gradient)(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded,
-                            std::size_t begin, std::size_t end, double* gradient);
+    // scores += head in the label blocks [begin, end); returns the largest size of a score there, before or after.
+    double (*add_scores)(double* scores, const double* head, std::size_t begin, std::size_t end);
+    // The gradient of one example after its scores in the label blocks [begin, end) changed; returns the slack of
+    // the example-wise loss.
+    double (*update_gradient)(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded,
+                              std::size_t begin, std::size_t end, double* gradient);
+    // The same for the example-wise loss after a head h was added, from the old gradient and slack; raise and lower:
+    // exp(h) and exp(-h). Not for huge scores, whose exponentials may have vanished.
+    double (*advance_gradient)(const double* raise, const double* lower, std::size_t padded, double slack,
+                               double* gradient);
     double (*loss_value)(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded,
                          double* scratch);
 
-    // sums += the statistics of `count` examples. rows[m]: padded gradients, weights[m]: weight.
+    // sums += the statistics of `count` examples. rows[m]: padded gradients, weights[m]: weight; slacks[m]: slack, or
+    // null where the sums have no room for it.
     void (*add_diagonal)(double* sums, const double* const* rows, const double* weights, std::size_t count,
                          std::size_t labels);
-    void (*add_joint)(double* sums, const double* const* rows, const double* weights, std::size_t count,
-                      std::size_t labels);
+    void (*add_joint)(double* sums, const double* const* rows, const double* weights, const double* slacks,
+                      std::size_t count, std::size_t labels);
+
+    // The same for profiles; head: null or padded with zeros.
+    void (*add_profile)(double* sums, const double* const* rows, const double* weights, const double* slacks,
+                        std::size_t count, std::size_t labels, const double* head);
+    // Bounds for the region with the profile `whole`, or `whole - part` if there is a part. With a head (the one
+    // that the profiles were made with) its residual is stored unless null; without one only `upper` is known.
+    GainBounds (*bound_gain)(const double* whole, const double* part, std::size_t labels, const double* head, double l2,
+                             double noise, double* residual);
+    // product += the Hessian of the examples times the head.
+    void (*add_hessian_product)(double* product, const double* const* rows, const double* weights, std::size_t count,
+                                std::size_t labels, const double* head);
 
     // out = whole - part, all aligned, size a multiple of kLanes.
     void (*subtract)(double* out, const double* whole, const double* part, std::size_t size);
@@ -55,10 +80,10 @@ struct Kernels {
     double (*score_diagonal)(const double* whole, const double* part, std::size_t labels, double l2, double noise,
                              bool single);
 
-    // Qualities of kLanes complete heads in joint form, without label bins. sums: kLanes regions one after
-    // the other; scratch: lane_scratch_size(labels) doubles.
-    void (*score_joint_lanes)(const double* sums, std::size_t labels, double l2, double noise, double* scratch,
-                              double* quality);
+    // Qualities of kLanes complete heads in joint form, without label bins. sums: kLanes regions, `stride` doubles
+    // apart; scratch: lane_scratch_size(labels) doubles.
+    void (*score_joint_lanes)(const double* sums, std::size_t stride, std::size_t labels, double l2, double noise,
+                              double* scratch, double* quality);
 
     // Qualities of kLanes systems of `n` unknowns that are interleaved in `system` (see cholesky.hpp).
     void (*score_lanes)(double* system, std::size_t n, double noise, double* quality);
@@ -68,6 +93,14 @@ struct Kernels {
     // the right-hand side and receives the forward solution.
     double (*factorise)(double* system, std::size_t stride, std::size_t n, double noise, std::size_t begin,
                         std::size_t end);
+
+    // inverse = U^-1 of what `factorise` made of a system, row i from column i on, zeros before, same stride; false if an
+    // unknown was dropped. And out = U^-1 U^-T vector, that is the solution of the system with this right-hand side
+    // (vectors padded; scratch: one more).
+    bool (*invert_factor)(const double* system, std::size_t stride, std::size_t n, std::size_t begin, std::size_t end,
+                          double* inverse);
+    void (*apply_inverse)(const double* inverse, std::size_t stride, std::size_t n, const double* vector,
+                          double* scratch, double* out);
 
     // Approximate qualities of the regions up to and including each example, and of those behind it;
     // -infinity: not decided. scratch: screen_scratch_size(labels, bins per sign) floats.
@@ -81,6 +114,13 @@ struct Kernels {
 
     // Adds up a joint Hessian over the bins: `hessian` receives the bins x bins matrix (row major, all of it).
     void (*aggregate_joint)(const double* sums, std::size_t labels, const std::int32_t* bin, std::size_t bins, bool exact,
+                            double* scratch, double* hessian);
+
+    // hessian (bins x bins, upper triangle) += factor times the Gram matrix of the examples' gradients, added up over
+    // the bins. order: the labels by bin; those of bin b stand from first[b] to first[b + 1]. scratch: kLanes doubles
+    // per bin.
+    void (*add_binned_gram)(const double* const* rows, const double* weights, std::size_t count,
+                            const std::int32_t* order, const std::int32_t* first, std::size_t bins, double factor,
                             double* scratch, double* hessian);
 };
 

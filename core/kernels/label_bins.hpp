@@ -99,5 +99,32 @@ void aggregate_joint(const double* sums, std::size_t labels, const std::int32_t*
     }
 }
 
+// K + B^2 / 2 operations per example, one example per vector lane.
+void add_binned_gram(const double* const* rows, const double* weights, std::size_t count, const std::int32_t* order,
+                     const std::int32_t* first, std::size_t bins, double factor, double* scratch, double* hessian) {
+    for (std::size_t start = 0; start < count; start += kLanes) {
+        const double* row[kLanes];
+        Vec weight = {};
+        for (std::size_t m = 0; m < kLanes; ++m) {
+            const bool present = start + m < count;
+            row[m] = rows[present ? start + m : start];
+            weight[m] = present ? factor * weights[start + m] : 0.0;
+        }
+        for (std::size_t b = 0; b < bins; ++b) {
+            Vec total = {};
+            for (std::int32_t t = first[b]; t < first[b + 1]; ++t) {
+                const std::int32_t label = order[t];
+                total += Vec{row[0][label], row[1][label], row[2][label], row[3][label],
+                             row[4][label], row[5][label], row[6][label], row[7][label]};
+            }
+            store(scratch + kLanes * b) = total;
+        }
+        for (std::size_t b = 0; b < bins; ++b) {
+            const Vec scaled = weight * load(scratch + kLanes * b);
+            for (std::size_t q = b; q < bins; ++q) hessian[b * bins + q] += sum(scaled * load(scratch + kLanes * q));
+        }
+    }
+}
+
 }  // namespace
 }  // namespace labelboost

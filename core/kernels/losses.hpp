@@ -61,11 +61,13 @@ inline double example_logistic_terms(const double* scores, const std::int8_t* si
     return sum(total) + __builtin_exp(-shift);
 }
 
-inline void example_logistic_gradient(const double* scores, const std::int8_t* signs, std::size_t padded,
-                                      double* gradient) {
+// Returns the slack 1 - sum |g|, without cancellation.
+inline double example_logistic_gradient(const double* scores, const std::int8_t* signs, std::size_t padded,
+                                        double* gradient) {
     const double shift = largest_exponent(scores, signs, padded);
-    const double scale = -1.0 / example_logistic_terms(scores, signs, padded, shift, gradient);
-    for (std::size_t c = 0; c < padded; c += kLanes) store(gradient + c) *= scale * load_signs(signs + c);
+    const double scale = 1.0 / example_logistic_terms(scores, signs, padded, shift, gradient);
+    for (std::size_t c = 0; c < padded; c += kLanes) store(gradient + c) *= -scale * load_signs(signs + c);
+    return scale * __builtin_exp(-shift);
 }
 
 inline void label_logistic_gradient(const double* scores, const std::int8_t* signs, std::size_t padded,
@@ -78,13 +80,41 @@ inline void label_logistic_gradient(const double* scores, const std::int8_t* sig
 
 // Gradient of one example. Only the blocks of labels in [begin, end) changed their scores, which helps losses
 // that treat labels separately. All pointers are aligned and padded; begin and end are multiples of kLanes.
-void update_gradient(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded, std::size_t begin,
-                     std::size_t end, double* gradient) {
-    if (loss == Loss::example_logistic) {
-        example_logistic_gradient(scores, signs, padded, gradient);
-    } else {
-        label_logistic_gradient(scores + begin, signs + begin, end - begin, gradient + begin);
+double update_gradient(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded, std::size_t begin,
+                       std::size_t end, double* gradient) {
+    if (loss == Loss::example_logistic) return example_logistic_gradient(scores, signs, padded, gradient);
+    label_logistic_gradient(scores + begin, signs + begin, end - begin, gradient + begin);
+    return 0.0;
+}
+
+// With e_k = exp(-y_k p_k), g_k = -y_k e_k / (1 + sum e): a head h turns e_k into e_k exp(-y_k h_k), so the new gradient
+// follows from the old one and the slack 1 / (1 + sum e) by a multiplication per label, and no exponentials but
+// those of the head. Every number keeps its relative precision.
+double advance_gradient(const double* raise, const double* lower, std::size_t padded, double slack, double* gradient) {
+    Vec total = {};
+    for (std::size_t c = 0; c < padded; c += kLanes) {
+        const Vec g = load(gradient + c);
+        const Vec next = g * select(g < Vec{}, load(lower + c), load(raise + c));  // g < 0: a relevant label
+        store(gradient + c) = next;
+        total += absolute(next);
     }
+    const double scale = 1.0 / (slack + sum(total));
+    for (std::size_t c = 0; c < padded; c += kLanes) store(gradient + c) *= scale;
+    return slack * scale;
+}
+
+// scores += head in the label blocks [begin, end); returns the largest size of a score there, before or after.
+double add_scores(double* scores, const double* head, std::size_t begin, std::size_t end) {
+    Vec largest = {};
+    for (std::size_t c = begin; c < end; c += kLanes) {
+        const Vec before = load(scores + c);
+        const Vec after = before + load(head + c);
+        store(scores + c) = after;
+        largest = maximum(largest, maximum(absolute(before), absolute(after)));
+    }
+    double result = 0.0;
+    for (std::size_t i = 0; i < kLanes; ++i) result = largest[i] > result ? largest[i] : result;
+    return result;
 }
 
 // The loss of one example; scratch: padded doubles.

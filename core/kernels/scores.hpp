@@ -35,10 +35,9 @@ double score_diagonal(const double* whole, const double* part, std::size_t label
     return -0.5 * largest;
 }
 
-void score_joint_lanes(const double* sums, std::size_t labels, double l2, double noise, double* scratch,
-                       double* quality) {
+void score_joint_lanes(const double* sums, std::size_t stride, std::size_t labels, double l2, double noise,
+                       double* scratch, double* quality) {
     const JointLayout layout(labels);
-    const std::size_t stride = layout.size();
     for (std::size_t block = 0; block < layout.padded; block += kLanes) {
         Vec gradient[kLanes], additive[kLanes];
         for (std::size_t lane = 0; lane < kLanes; ++lane) {

@@ -67,8 +67,20 @@ inline void add_joint_group(double* sums, const JointLayout& layout, const doubl
     }
 }
 
-void add_joint(double* sums, const double* const* rows, const double* weights, std::size_t count, std::size_t labels) {
+// sums += |g| times weight and slack of each example.
+inline void add_slack(double* sums, const double* const* rows, const double* weights, const double* slacks,
+                      std::size_t count, std::size_t padded) {
+    for (std::size_t c = 0; c < padded; c += kLanes) {
+        Vec total = load(sums + c);
+        for (std::size_t m = 0; m < count; ++m) total += (weights[m] * slacks[m]) * absolute(load(rows[m] + c));
+        store(sums + c) = total;
+    }
+}
+
+void add_joint(double* sums, const double* const* rows, const double* weights, const double* slacks, std::size_t count,
+               std::size_t labels) {
     const JointLayout layout(labels);
+    if (slacks != nullptr) add_slack(sums + layout.slack(), rows, weights, slacks, count, layout.padded);
     std::size_t m = 0;
     for (; m + 4 <= count; m += 4) add_joint_group<4>(sums, layout, rows + m, weights + m);
     for (; m < count; ++m) add_joint_group<1>(sums, layout, rows + m, weights + m);

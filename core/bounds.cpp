@@ -1,0 +1,181 @@
+#include "bounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "heads.hpp"
+
+namespace labelboost {
+namespace {
+
+constexpr std::size_t kFewestLabels = 33;
+// Settled gains are as good as those of a factorisation of their own.
+constexpr double kSettled = 1e-12;
+constexpr int kMostSteps = 12;
+
+}  // namespace
+
+bool bounds_possible(const Settings& settings, std::size_t labels) {
+    return settings.joint() && settings.l2 > 0.0 && labels >= kFewestLabels;
+}
+
+bool Anchor::prepare(const AlignedVector& total, double noise, Interrupt& interrupt) {
+    const JointLayout joint(form_.labels);
+    const ProfileLayout layout(form_.labels);
+    noise_ = noise;
+    profile_.resize(layout.size());
+    std::copy_n(total.data() + joint.gradient(), layout.padded, profile_.data() + layout.gradient());
+    std::copy_n(total.data() + joint.additive(), layout.padded, profile_.data() + layout.additive());
+    std::copy_n(total.data() + joint.slack(), layout.padded, profile_.data() + layout.slack());
+    double* product = profile_.data() + layout.product();
+    if (settings_.binned_candidates()) {
+        for (std::size_t k = 0; k < form_.labels; ++k) product[k] = total[joint.diagonal(k)];
+        return true;
+    }
+    if (!solve_total(total, interrupt)) return false;
+    for (std::size_t k = 0; k < layout.padded; ++k) {
+        product[k] = -profile_[layout.gradient() + k] - settings_.l2 * head_[k];
+    }
+    return true;
+}
+
+bool Anchor::solve_total(const AlignedVector& total, Interrupt& interrupt) {
+    // So many rows of the inverse between two looks at what the user wants.
+    constexpr std::size_t kRows = 64;
+    const std::size_t labels = form_.labels;
+    const std::size_t stride = system_stride(labels);
+    system_.resize(labels * stride);
+    inverse_.resize(labels * stride);
+    head_.assign(padded_size(labels), 0.0);
+    fill_joint_system(total.data(), labels, settings_.l2, system_.data());
+    factorise_system(system_.data(), stride, labels, noise_, interrupt);
+    for (std::size_t end = labels; end > 0;) {
+        const std::size_t begin = end > kRows ? end - kRows : 0;
+        if (!active_kernels().invert_factor(system_.data(), stride, labels, begin, end, inverse_.data())) return false;
+        interrupt.check();
+        end = begin;
+    }
+    AlignedVector right_hand_side(padded_size(labels), 0.0), scratch(padded_size(labels));
+    for (std::size_t k = 0; k < labels; ++k) right_hand_side[k] = -total[JointLayout(labels).gradient() + k];
+    solve(right_hand_side.data(), scratch.data(), head_.data());
+    return true;
+}
+
+void Anchor::solve(const double* residual, double* scratch, double* step) const {
+    active_kernels().apply_inverse(inverse_.data(), system_stride(form_.labels), form_.labels, residual, scratch, step);
+}
+
+ProfileWalk::ProfileWalk(const Form& form, const Settings& settings) : form_(form), settings_(settings) {
+    if (!bounds_possible(settings, form.labels)) return;
+    const ProfileLayout layout(form.labels);
+    for (AlignedVector* profile : {&part_, &missing_, &removed_}) profile->assign(layout.size(), 0.0);
+    for (AlignedVector* vector : {&residual_, &step_, &product_, &scratch_}) vector->assign(layout.padded, 0.0);
+}
+
+void ProfileWalk::add(std::span<const std::int32_t> examples, AlignedVector& profile) const {
+    const auto add_batch = [&](const double* const* rows, const double* weights, const double* slacks,
+                               std::size_t count) {
+        active_kernels().add_profile(profile.data(), rows, weights, slacks, count, form_.labels, anchor_->head());
+    };
+    for_each_batch(*gradients_, *weights_, examples, add_batch);
+}
+
+void ProfileWalk::add_product(std::span<const std::int32_t> examples, const AlignedVector& head,
+                              AlignedVector& product) const {
+    const auto add_batch = [&](const double* const* rows, const double* weights, const double*, std::size_t count) {
+        active_kernels().add_hessian_product(product.data(), rows, weights, count, form_.labels, head.data());
+    };
+    for_each_batch(*gradients_, *weights_, examples, add_batch);
+}
+
+void ProfileWalk::start(const Gradients& gradients, const std::vector<double>& weights, const Listing& listing,
+                        const Anchor& anchor) {
+    gradients_ = &gradients;
+    weights_ = &weights;
+    listing_ = &listing;
+    anchor_ = &anchor;
+    std::fill(missing_.begin(), missing_.end(), 0.0);
+    add(listing.missing(), missing_);
+}
+
+void ProfileWalk::advance(const CandidatePair& pair) {
+    pair_ = &pair;
+    if (pair.starts_anew) std::fill(part_.begin(), part_.end(), 0.0);
+    add(listing_->added(pair), part_);
+}
+
+const double* ProfileWalk::removed() {
+    if (missing().empty()) return part_.data();
+    for (std::size_t c = 0; c < removed_.size(); ++c) removed_[c] = part_[c] + missing_[c];
+    return removed_.data();
+}
+
+const double* ProfileWalk::rest_profile() {
+    const double* without = removed();
+    for (std::size_t c = 0; c < removed_.size(); ++c) removed_[c] = anchor_->profile()[c] - without[c];
+    return removed_.data();
+}
+
+GainBounds ProfileWalk::part_bounds() const {
+    return active_kernels().bound_gain(part_.data(), nullptr, form_.labels, anchor_->head(), settings_.l2,
+                                       anchor_->noise(), nullptr);
+}
+
+GainBounds ProfileWalk::rest_bounds() {
+    return active_kernels().bound_gain(anchor_->profile(), removed(), form_.labels, anchor_->head(), settings_.l2,
+                                       anchor_->noise(), residual_.data());
+}
+
+// A head along -g / (d + l2), as long as is best for it.
+double ProfileWalk::tight_part_gain() {
+    const ProfileLayout layout(form_.labels);
+    const double* gradient = part_.data() + layout.gradient();
+    const double* additive = part_.data() + layout.additive();
+    const double* slack = part_.data() + layout.slack();
+    for (std::size_t k = 0; k < layout.padded; ++k) step_[k] = -gradient[k] / (additive[k] + settings_.l2);
+    std::fill(product_.begin(), product_.end(), 0.0);
+    add_product(part(), step_, product_);
+    double linear = 0.0, quadratic = 0.0;
+    for (std::size_t k = 0; k < layout.padded; ++k) {
+        product_[k] += settings_.l2 * step_[k];
+        linear -= gradient[k] * step_[k];
+        quadratic += step_[k] * product_[k];
+    }
+    const double length = quadratic > 0.0 ? linear / quadratic : 0.0;
+    double rest = 0.0;
+    for (std::size_t k = 0; k < layout.padded; ++k) {
+        const double r = -gradient[k] - length * product_[k];
+        rest += r * r / (std::max(slack[k] - anchor_->noise(), 0.0) + settings_.l2);
+    }
+    return 0.5 * length * linear + 0.5 * rest;
+}
+
+// With the Hessian P of what is removed, the system of the rest is A - P. From x with residual r the step s = A^-1 r leads
+// to x + s with residual P s, and raises the gain by (r.s + s.P s) / 2.
+double ProfileWalk::settled_rest_gain(double& least) {
+    const ProfileLayout layout(form_.labels);
+    double gain = rest_bounds().at_head;
+    const double* whole_slack = anchor_->profile() + layout.slack();
+    const double* removed_slack = removed() + layout.slack();
+    for (int step = 0; step < kMostSteps; ++step) {
+        anchor_->solve(residual_.data(), scratch_.data(), step_.data());
+        std::fill(product_.begin(), product_.end(), 0.0);
+        add_product(part(), step_, product_);
+        add_product(missing(), step_, product_);
+        double rest = 0.0;
+        for (std::size_t k = 0; k < layout.padded; ++k) {
+            gain += 0.5 * step_[k] * (residual_[k] + product_[k]);
+            const double lower = std::max(whole_slack[k] - removed_slack[k] - anchor_->noise(), 0.0) + settings_.l2;
+            rest += product_[k] * product_[k] / lower;
+        }
+        const double upper = gain + 0.5 * rest;
+        if (upper < (1.0 - kBoundMargin) * least) return 0.0;
+        least = std::max(least, gain);
+        if (0.5 * rest <= kSettled * upper) return gain;
+        residual_.swap(product_);
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace labelboost

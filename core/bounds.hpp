@@ -1,0 +1,90 @@
+// Bounds on the qualities of candidates in joint form, so that few of them need a K x K system of their own.
+//
+// Most candidates cut a small part off what a rule covers. The part is seldom worth anything, and its bound says so. The
+// rest has a system so close to that of the whole, solved once per refinement, that a few steps of iterative
+// refinement give its quality to all digits, at K^2 operations a step and without its Hessian ever being summed up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "aligned.hpp"
+#include "listing.hpp"
+#include "settings.hpp"
+#include "statistics.hpp"
+
+namespace labelboost {
+
+// How far, relatively, a bound may be off by rounding.
+constexpr double kBoundMargin = 1e-6;
+
+// Whether bounds can be had, and pay.
+bool bounds_possible(const Settings& settings, std::size_t labels);
+
+// What a rule covers at present: its profile and, without label bins, its solved system. Shared by all threads.
+class Anchor {
+public:
+    Anchor(const Form& form, const Settings& settings) : form_(form), settings_(settings) {}
+
+    // False if the system is singular to the last digit.
+    bool prepare(const AlignedVector& total, double noise, Interrupt& interrupt);
+
+    const double* profile() const { return profile_.data(); }
+    // The best head, padded with zeros; null with label bins, where every candidate has bins of its own.
+    const double* head() const { return head_.empty() ? nullptr : head_.data(); }
+    double noise() const { return noise_; }
+    // step = A^-1 residual
+    void solve(const double* residual, double* scratch, double* step) const;
+
+private:
+    bool solve_total(const AlignedVector& total, Interrupt& interrupt);
+
+    Form form_;
+    const Settings& settings_;
+    double noise_ = 0.0;
+    AlignedVector profile_, head_, system_, inverse_;
+};
+
+// One per thread: the profiles of the candidates of one feature, pair by pair.
+class ProfileWalk {
+public:
+    ProfileWalk(const Form& form, const Settings& settings);
+
+    // Starts a feature. The references must stay valid until the next start.
+    void start(const Gradients& gradients, const std::vector<double>& weights, const Listing& listing,
+               const Anchor& anchor);
+    // Takes the pairs of the listing one after the other.
+    void advance(const CandidatePair& pair);
+
+    // Bounds on the gains of the pair that was taken last.
+    GainBounds part_bounds() const;
+    GainBounds rest_bounds();
+    // Tighter ones, from one more look at the examples of the part.
+    double tight_part_gain();
+    // The gain of the rest to all digits, 0 if it is found not to come near `least`, or NaN if it does not converge soon.
+    // `least` is raised to what the gain is found to be at least.
+    double settled_rest_gain(double& least);
+    // The profile of the part or the rest, without a head.
+    const double* part_profile() const { return part_.data(); }
+    const double* rest_profile();
+    std::span<const std::int32_t> part() const { return listing_->part(*pair_); }
+    std::span<const std::int32_t> missing() const { return listing_->missing(); }
+
+private:
+    void add(std::span<const std::int32_t> examples, AlignedVector& profile) const;
+    void add_product(std::span<const std::int32_t> examples, const AlignedVector& head, AlignedVector& product) const;
+    const double* removed();  // the profile of all that is not in the rest
+
+    Form form_;
+    const Settings& settings_;
+    const Gradients* gradients_ = nullptr;
+    const std::vector<double>* weights_ = nullptr;
+    const Listing* listing_ = nullptr;
+    const Anchor* anchor_ = nullptr;
+    const CandidatePair* pair_ = nullptr;
+    AlignedVector part_, missing_, removed_, residual_, step_, product_, scratch_;
+};
+
+}  // namespace labelboost

@@ -1,0 +1,68 @@
+// The candidates of one feature: which covered examples its values separate.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "columns.hpp"
+
+namespace labelboost {
+
+constexpr std::int32_t kImplicit = -2;  // stands for a rank in lookups by example: not listed
+
+// Where a feature can be cut: numeric ones between two ranks, nominal ones at the category `below`.
+struct Split {
+    std::int32_t below, above;
+};
+
+// The two candidates of a split. One of them, the part, consists of listed examples only; the other one is the
+// rest of all covered examples with a value, so its sums are a difference.
+struct CandidatePair {
+    std::size_t begin, end;              // the part, in the list of examples
+    std::size_t added_begin, added_end;  // what the part has in addition to that of the pair before
+    bool starts_anew;                    // ... or it has nothing in common with it: all of it is added
+    std::size_t part_count, rest_count;  // numbers of examples; 0: not a candidate
+    std::size_t part_slot, rest_slot;    // two per split, in the order that decides ties
+};
+
+// One per thread. The covered examples of a feature by rank; those with the implicit value are only counted.
+class Listing {
+public:
+    struct Group {
+        std::int32_t rank;
+        std::size_t begin, end;  // into examples(); empty for the implicit group
+        std::size_t count;
+    };
+
+    // sample: covered examples, ascending; weights: by example, zero for what is not covered.
+    void collect(const Column& column, const std::vector<std::int32_t>& sample, const std::vector<double>& weights);
+
+    std::span<const std::int32_t> examples() const { return std::span(example_).first(listed_); }
+    std::span<const std::int32_t> missing() const { return std::span(example_).subspan(listed_); }
+    const std::vector<Split>& splits() const { return splits_; }
+    const std::vector<CandidatePair>& pairs() const { return pairs_; }
+    std::span<const std::int32_t> part(const CandidatePair& pair) const {
+        return examples().subspan(pair.begin, pair.end - pair.begin);
+    }
+    std::span<const std::int32_t> added(const CandidatePair& pair) const {
+        return examples().subspan(pair.added_begin, pair.added_end - pair.added_begin);
+    }
+
+private:
+    void list_by_sorting(const Column& column, const std::vector<std::int32_t>& sample);
+    void list_by_filtering(const Column& column, const std::vector<double>& weights);
+    void find_groups(const Column& column, std::size_t covered);
+    void pair_numeric(std::size_t present);
+    void pair_nominal(std::size_t present, std::size_t covered);
+
+    std::size_t listed_ = 0;
+    std::vector<std::int32_t> example_, rank_;
+    std::vector<std::uint64_t> keys_;
+    std::vector<Group> groups_;
+    std::vector<Split> splits_;
+    std::vector<CandidatePair> pairs_;
+};
+
+}  // namespace labelboost
