@@ -12,6 +12,8 @@ bool cheaper_to_sort(std::size_t covered, std::size_t listed) {
     return 2 * covered * std::bit_width(covered) < listed;
 }
 
+bool is_implicit(const Listing::Group& group) { return group.begin == group.end; }
+
 }  // namespace
 
 void Listing::collect(const Column& column, const std::vector<std::int32_t>& sample,
@@ -28,9 +30,9 @@ void Listing::collect(const Column& column, const std::vector<std::int32_t>& sam
     splits_.clear();
     pairs_.clear();
     if (groups_.empty()) return;
-    const std::size_t present = sample.size() - missing().size();
+    const auto present = static_cast<std::uint32_t>(sample.size() - missing().size());
     if (column.nominal) {
-        pair_nominal(present, sample.size());
+        pair_nominal(present, static_cast<std::uint32_t>(sample.size()));
     } else {
         pair_numeric(present);
     }
@@ -70,49 +72,60 @@ void Listing::list_by_filtering(const Column& column, const std::vector<double>&
 void Listing::find_groups(const Column& column, std::size_t covered) {
     groups_.clear();
     std::size_t before_implicit = 0;
-    for (std::size_t begin = 0; begin < listed_;) {
-        std::size_t end = begin + 1;
-        while (end < listed_ && rank_[end] == rank_[begin]) ++end;
+    const auto listed = static_cast<std::uint32_t>(listed_);
+    for (std::uint32_t begin = 0; begin < listed;) {
+        std::uint32_t end = begin + 1;
+        while (end < listed && rank_[end] == rank_[begin]) ++end;
         groups_.push_back({rank_[begin], begin, end, end - begin});
         if (rank_[begin] < column.implicit_rank) before_implicit = groups_.size();
         begin = end;
     }
-    const std::size_t implicit = covered - example_.size();
+    const auto implicit = static_cast<std::uint32_t>(covered - example_.size());
     if (implicit > 0) {
         const auto place = groups_.begin() + static_cast<std::ptrdiff_t>(before_implicit);
         groups_.insert(place, {column.implicit_rank, 0, 0, implicit});
     }
 }
 
-// From both ends towards the implicit group, whose examples are never touched.
-void Listing::pair_numeric(std::size_t present) {
-    for (std::size_t g = 0; g + 1 < groups_.size(); ++g) splits_.push_back({groups_[g].rank, groups_[g + 1].rank});
-    const auto implicit = std::find_if(groups_.begin(), groups_.end(), [](const Group& g) { return g.begin == g.end; });
-    const auto middle = static_cast<std::size_t>(implicit - groups_.begin());
-    for (std::size_t s = 0; s < middle && s < splits_.size(); ++s) {
+// From both ends towards the implicit group, whose examples are never touched; without one, towards the middle, so that
+// the part is always the smaller one.
+void Listing::pair_numeric(std::uint32_t present) {
+    const std::size_t splits = groups_.size() - 1;
+    const bool all_listed = std::none_of(groups_.begin(), groups_.end(), is_implicit);
+    std::size_t middle = 0;
+    while (middle < splits && (all_listed ? 2 * groups_[middle].end <= present : !is_implicit(groups_[middle]))) ++middle;
+    splits_.resize(splits);
+    pairs_.resize(splits);
+    for (std::size_t s = 0; s < splits; ++s) splits_[s] = {groups_[s].rank, groups_[s + 1].rank};
+    for (std::size_t s = 0; s < middle; ++s) {
         const Group& group = groups_[s];
-        pairs_.push_back({0, group.end, group.begin, group.end, s == 0, group.end, present - group.end, 2 * s, 2 * s + 1});
+        const auto slot = static_cast<std::uint32_t>(2 * s);
+        pairs_[s] = {0, group.end, group.begin, group.end, group.end, present - group.end, slot, s == 0};
     }
-    for (std::size_t s = splits_.size(); s-- > middle;) {
+    const auto listed = static_cast<std::uint32_t>(listed_);
+    for (std::size_t s = splits; s-- > middle;) {
         const Group& group = groups_[s + 1];
-        const std::size_t count = listed_ - group.begin;
-        pairs_.push_back({group.begin, listed_, group.begin, group.end, s + 1 == splits_.size(), count, present - count,
-                          2 * s + 1, 2 * s});
+        const std::uint32_t count = listed - group.begin;
+        const auto slot = static_cast<std::uint32_t>(2 * s + 1);
+        pairs_[middle + splits - 1 - s] = {group.begin, listed,          group.begin, group.end,
+                                           count,       present - count, slot,        s + 1 == splits};
     }
 }
 
-void Listing::pair_nominal(std::size_t present, std::size_t covered) {
+void Listing::pair_nominal(std::uint32_t present, std::uint32_t covered) {
     // The second category of two, with nothing missing, would repeat the candidates of the first.
     const std::size_t categories = groups_.size() == 2 && missing().empty() ? 1 : groups_.size();
+    const auto listed = static_cast<std::uint32_t>(listed_);
     for (std::size_t g = 0; g < categories; ++g) {
         const Group& group = groups_[g];
         splits_.push_back({group.rank, 0});
-        const std::size_t equal = group.count == covered ? 0 : group.count;
-        const std::size_t other = present - group.count;
-        if (group.begin == group.end) {  // the implicit category: everything listed is the part
-            pairs_.push_back({0, listed_, 0, listed_, true, other, equal, 2 * g + 1, 2 * g});
+        const std::uint32_t equal = group.count == covered ? 0 : group.count;
+        const std::uint32_t other = present - group.count;
+        const auto slot = static_cast<std::uint32_t>(2 * g);
+        if (is_implicit(group)) {  // everything listed is the part
+            pairs_.push_back({0, listed, 0, listed, other, equal, slot + 1, true});
         } else {
-            pairs_.push_back({group.begin, group.end, group.begin, group.end, true, equal, other, 2 * g, 2 * g + 1});
+            pairs_.push_back({group.begin, group.end, group.begin, group.end, equal, other, slot, true});
         }
     }
 }

@@ -20,11 +20,13 @@ struct Split {
 // The two candidates of a split. One of them, the part, consists of listed examples only; the other one is the
 // rest of all covered examples with a value, so its sums are a difference.
 struct CandidatePair {
-    std::size_t begin, end;              // the part, in the list of examples
-    std::size_t added_begin, added_end;  // what the part has in addition to that of the pair before
-    bool starts_anew;                    // ... or it has nothing in common with it: all of it is added
-    std::size_t part_count, rest_count;  // numbers of examples; 0: not a candidate
-    std::size_t part_slot, rest_slot;    // two per split, in the order that decides ties
+    std::uint32_t begin, end;              // the part, in the list of examples
+    std::uint32_t added_begin, added_end;  // what the part has in addition to that of the pair before
+    std::uint32_t part_count, rest_count;  // numbers of examples; 0: not a candidate
+    std::uint32_t part_slot;               // two per split, in the order that decides ties
+    bool starts_anew;                      // nothing in common with the pair before: all of the part is added
+
+    std::uint32_t rest_slot() const { return part_slot ^ 1U; }
 };
 
 // One per thread. The covered examples of a feature by rank; those with the implicit value are only counted.
@@ -32,8 +34,8 @@ class Listing {
 public:
     struct Group {
         std::int32_t rank;
-        std::size_t begin, end;  // into examples(); empty for the implicit group
-        std::size_t count;
+        std::uint32_t begin, end;  // into examples(); empty for the implicit group
+        std::uint32_t count;
     };
 
     // sample: covered examples, ascending; weights: by example, zero for what is not covered.
@@ -54,8 +56,8 @@ private:
     void list_by_sorting(const Column& column, const std::vector<std::int32_t>& sample);
     void list_by_filtering(const Column& column, const std::vector<double>& weights);
     void find_groups(const Column& column, std::size_t covered);
-    void pair_numeric(std::size_t present);
-    void pair_nominal(std::size_t present, std::size_t covered);
+    void pair_numeric(std::uint32_t present);
+    void pair_nominal(std::uint32_t present, std::uint32_t covered);
 
     std::size_t listed_ = 0;
     std::vector<std::int32_t> example_, rank_;

@@ -40,33 +40,44 @@ Screening::Screening(const Form& form, const Settings& settings) : form_(form), 
     before_.resize(form.size());
 }
 
-void Screening::clear() {
-    rows_.clear();
-    weights_.clear();
-    wanted_.clear();
-    ends_.clear();
-}
-
-void Screening::append(const Gradients& gradients, const std::vector<double>& weights,
-                       std::span<const std::int32_t> examples) {
-    for (const std::int32_t example : examples) {
-        rows_.push_back(gradients.rounded_row(example));
-        weights_.push_back(static_cast<float>(weights[static_cast<std::size_t>(example)]));
-        wanted_.push_back(0);
+void Screening::run(const Gradients& gradients, const std::vector<double>& weights,
+                    std::span<const std::int32_t> listed, std::span<const CandidatePair> pairs,
+                    const AlignedVector& total, double noise) {
+    // The examples in the order in which they join the parts: from the front of the list, or else from its back.
+    const CandidatePair& last = pairs.back();
+    const std::size_t count = last.end - last.begin;
+    const bool from_front = pairs.front().begin == 0;
+    rows_.resize(count);
+    weights_.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::int32_t example = listed[from_front ? i : listed.size() - 1 - i];
+        rows_[i] = gradients.rounded_row(example);
+        weights_[i] = static_cast<float>(weights[static_cast<std::size_t>(example)]);
     }
-    wanted_.back() = 1;
-    ends_.push_back(rows_.size());
+    wanted_.assign(count, 0);
+    place_.resize(pairs.size());
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        const std::size_t before = pairs[i].end - pairs[i].begin - 1;
+        wanted_[before] = 1;
+        const std::size_t block = before / kScreenBlock * kScreenBlock;
+        place_[i] = block + screen_place(before - block, std::min(kScreenBlock, count - block));
+    }
+    score_blocks(total, noise);
 }
 
-void Screening::run(const AlignedVector& total, double noise) {
-    first_.resize(rows_.size());
-    rest_.resize(rows_.size());
+void Screening::score_blocks(const AlignedVector& total, double noise) {
+    const Kernels& kernels = active_kernels();
+    const bool by_sign = most_bins(form_.labels, settings_) == 1 && !settings_.bins.exact;
+    const auto kernel = !form_.joint ? kernels.screen_diagonal : by_sign ? kernels.screen_signed : kernels.screen_joint;
+    const std::size_t count = rows_.size();
+    part_.resize(screen_result_size(count));
+    rest_.resize(screen_result_size(count));
     std::fill(before_.begin(), before_.end(), 0.0);
-    for (std::size_t start = 0; start < rows_.size(); start += kScreenBlock) {
+    for (std::size_t start = 0; start < count; start += kScreenBlock) {
         const ScreenTask task{rows_.data() + start,
                               weights_.data() + start,
                               wanted_.data() + start,
-                              std::min(kScreenBlock, rows_.size() - start),
+                              std::min(kScreenBlock, count - start),
                               form_.labels,
                               total.data(),
                               before_.data(),
@@ -75,8 +86,7 @@ void Screening::run(const AlignedVector& total, double noise) {
                               bins_for_.empty() ? nullptr : bins_for_.data(),
                               settings_.bins.exact,
                               settings_.single_head};
-        const auto screen = form_.joint ? active_kernels().screen_joint : active_kernels().screen_diagonal;
-        screen(task, scratch_.data(), first_.data() + start, rest_.data() + start);
+        kernel(task, scratch_.data(), part_.data() + start, rest_.data() + start);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "aligned.hpp"
+#include "listing.hpp"
 #include "settings.hpp"
 #include "statistics.hpp"
 
@@ -21,26 +22,27 @@ public:
     // Whether it pays for a list with so many examples and splits.
     static bool pays(std::size_t examples, std::size_t splits);
 
-    // Starts a list of examples in the order of a feature's values.
-    void clear();
-    // Appends examples that are not separated, with a split behind them; weights are indexed by example.
-    void append(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples);
-    // Scores every split of the list. total: sums of everything before and behind the splits.
-    void run(const AlignedVector& total, double noise);
-    // Quality of the examples before split s, and of those behind it; -infinity: not decided.
-    float first(std::size_t s) const { return first_[ends_[s] - 1]; }
-    float rest(std::size_t s) const { return rest_[ends_[s] - 1]; }
+    // Scores the candidates of pairs whose parts grow from one to the next. weights: by example; listed: the examples
+    // that the pairs speak of; total: sums of everything in a part and its rest.
+    void run(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> listed,
+             std::span<const CandidatePair> pairs, const AlignedVector& total, double noise);
+    // Quality of the part and of the rest of a pair; -infinity: not decided.
+    double part(std::size_t pair) const { return static_cast<double>(part_[place_[pair]]); }
+    double rest(std::size_t pair) const { return static_cast<double>(rest_[place_[pair]]); }
 
 private:
+    void score_blocks(const AlignedVector& total, double noise);
+
     Form form_;
     const Settings& settings_;
     std::vector<float> bins_for_;
     AlignedVectorOf<float> scratch_;
     AlignedVector before_;
     std::vector<const float*> rows_;
-    std::vector<float> weights_, first_, rest_;
+    std::vector<float> weights_;
     std::vector<std::uint8_t> wanted_;
-    std::vector<std::size_t> ends_;
+    AlignedVectorOf<float> part_, rest_;  // as the kernels leave them
+    std::vector<std::size_t> place_;      // where the results of a pair stand
 };
 
 }  // namespace labelboost

@@ -38,6 +38,13 @@ double best_quality(const std::vector<FeatureCandidates>& candidates) {
     return best;
 }
 
+// The pairs from `begin` on whose parts grow from one to the next.
+std::size_t end_of_run(std::span<const CandidatePair> pairs, std::size_t begin) {
+    std::size_t end = begin + 1;
+    while (end < pairs.size() && !pairs[end].starts_anew) ++end;
+    return end;
+}
+
 }  // namespace
 
 Search::Search(const Columns& columns, const Settings& settings, const Form& form, ThreadPool& pool)
@@ -140,12 +147,19 @@ void Search::total_up(const Task& task, Scratch& scratch) const {
 void Search::scan_exactly(const Task& task, Scratch& scratch, const std::vector<bool>* wanted,
                           FeatureCandidates& out) const {
     const auto target = [&](std::size_t i) { return wanted == nullptr || (*wanted)[i] ? &out.quality[i] : nullptr; };
-    for (const CandidatePair& pair : scratch.listing.pairs()) {
-        if (pair.starts_anew) std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
-        const std::span<const std::int32_t> added = scratch.listing.added(pair);
-        add_examples(form_, task.gradients, task.coverage.weights, added, scratch.sums.data());
-        count_work(scratch, static_cast<double>(added.size() * form_.size()), task.interrupt);
-        emit(scratch, pair, target(pair.part_slot), target(pair.rest_slot), task.interrupt);
+    const std::span<const CandidatePair> pairs = scratch.listing.pairs();
+    for (std::size_t begin = 0; begin < pairs.size();) {
+        const std::size_t next = end_of_run(pairs, begin);
+        std::size_t end = next;  // nothing needs to be summed up behind the last candidate that is wanted
+        while (end > begin && !target(pairs[end - 1].part_slot) && !target(pairs[end - 1].rest_slot())) --end;
+        std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::span<const std::int32_t> added = scratch.listing.added(pairs[i]);
+            add_examples(form_, task.gradients, task.coverage.weights, added, scratch.sums.data());
+            count_work(scratch, static_cast<double>(added.size() * form_.size()), task.interrupt);
+            emit(scratch, pairs[i], target(pairs[i].part_slot), target(pairs[i].rest_slot()), task.interrupt);
+        }
+        begin = next;
     }
 }
 
@@ -173,19 +187,13 @@ void Search::screen(const Task& task, Scratch& scratch, FeatureCandidates& out) 
     const std::span<const CandidatePair> pairs = listing.pairs();
     // The pairs of either end of the feature form a list of their own.
     for (std::size_t begin = 0; begin < pairs.size();) {
-        std::size_t end = begin;
-        scratch.screening.clear();
-        do {
-            scratch.screening.append(task.gradients, task.coverage.weights, listing.added(pairs[end]));
-            ++end;
-        } while (end < pairs.size() && !pairs[end].starts_anew);
-        scratch.screening.run(scratch.total, kNoise * task.coverage.weight);
+        const std::size_t end = end_of_run(pairs, begin);
+        scratch.screening.run(task.gradients, task.coverage.weights, listing.examples(), pairs.subspan(begin, end - begin),
+                              scratch.total, kNoise * task.coverage.weight);
         for (std::size_t i = begin; i < end; ++i) {
             const CandidatePair& pair = pairs[i];
-            const auto part = static_cast<double>(scratch.screening.first(i - begin));
-            const auto rest = static_cast<double>(scratch.screening.rest(i - begin));
-            if (pair.part_count >= least_coverage()) out.quality[pair.part_slot] = part;
-            if (pair.rest_count >= least_coverage()) out.quality[pair.rest_slot] = rest;
+            if (pair.part_count >= least_coverage()) out.quality[pair.part_slot] = scratch.screening.part(i - begin);
+            if (pair.rest_count >= least_coverage()) out.quality[pair.rest_slot()] = scratch.screening.rest(i - begin);
         }
         task.interrupt.check();
         begin = end;
@@ -217,7 +225,7 @@ void Search::bound(const Task& task, Scratch& scratch, FeatureCandidates& out) c
     for (const CandidatePair& pair : scratch.listing.pairs()) {
         walk.advance(pair);
         note(pair.part_slot, pair.part_count, [&] { return walk.part_bounds(); });
-        note(pair.rest_slot, pair.rest_count, [&] { return walk.rest_bounds(); });
+        note(pair.rest_slot(), pair.rest_count, [&] { return walk.rest_bounds(); });
         count_work(scratch, static_cast<double>(walk.part().size() * form_.labels), task.interrupt);
     }
 }
@@ -228,7 +236,7 @@ void Search::settle(const Task& task, const Column& column, Scratch& scratch, Si
     scratch.listing.collect(column, task.coverage.sample, task.coverage.weights);
     scratch.walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
     std::vector<bool> left_over(out.quality.size(), false);
-    const auto slot = [&](const CandidatePair& pair) { return side == Side::part ? pair.part_slot : pair.rest_slot; };
+    const auto slot = [&](const CandidatePair& pair) { return side == Side::part ? pair.part_slot : pair.rest_slot(); };
     if (settings_.binned_candidates() && !one_by_one_pays(scratch.listing)) {
         for (const CandidatePair& pair : scratch.listing.pairs()) {
             left_over[slot(pair)] = possible(out.optimistic[slot(pair)]);

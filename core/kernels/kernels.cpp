@@ -36,6 +36,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     invert_factor,
     apply_inverse,
     screen_joint,
+    screen_signed,
     screen_diagonal,
     map_to_bins,
     aggregate_joint,

@@ -102,9 +102,11 @@ struct Kernels {
     void (*apply_inverse)(const double* inverse, std::size_t stride, std::size_t n, const double* vector,
                           double* scratch, double* out);
 
-    // Approximate qualities of the regions up to and including each example, and of those behind it;
-    // -infinity: not decided. scratch: screen_scratch_size(labels, bins per sign) floats.
+    // Approximate qualities of the regions up to and including each example, and of those behind it, at the place
+    // screen_place of the example; -infinity: not decided. scratch: screen_scratch_size(labels, bins per sign) floats.
+    // screen_signed: one bin per sign with the paper's aggregation only.
     void (*screen_joint)(const ScreenTask& task, float* scratch, float* first, float* rest);
+    void (*screen_signed)(const ScreenTask& task, float* scratch, float* first, float* rest);
     void (*screen_diagonal)(const ScreenTask& task, float* scratch, float* first, float* rest);
 
     // Assigns each label to a bin (-1: its criterion is zero); returns the number of bins, all non-empty.
@@ -127,12 +129,20 @@ struct Kernels {
 // Doubles in an interleaved upper triangle with its right-hand side, for `n` unknowns.
 constexpr std::size_t lane_scratch_size(std::size_t n) { return kLanes * (n * (n + 3) / 2); }
 
+// A screening kernel cuts its examples into sixteen pieces of equal length, walked side by side, and leaves its
+// results in that order: the first of every piece, then the second of every piece and so on.
+constexpr std::size_t screen_place(std::size_t example, std::size_t count) {
+    const std::size_t steps = (count + 15) / 16;
+    return example % steps * 16 + example / steps;
+}
+constexpr std::size_t screen_result_size(std::size_t count) { return (count + 15) / 16 * 16; }
+
 constexpr std::size_t screen_scratch_size(std::size_t labels, std::size_t bins_per_sign) {
     const std::size_t bins = 2 * bins_per_sign;
-    const std::size_t gathered = (labels + 1) * (kScreenBlock / 16);
-    const std::size_t sums = 2 * (2 * labels + labels * (labels + 1) / 2);
+    const std::size_t gathered = (labels + 2) * (kScreenBlock / 16);
+    const std::size_t sums = 2 * (2 * labels + labels * (labels + 1) / 2 + 1);
     const std::size_t exact = labels * (labels + 3) / 2;
-    const std::size_t binned = labels + 2 * labels * bins + bins * (bins + 3) / 2;
+    const std::size_t binned = 2 * labels + 2 * labels * bins + bins * bins + bins * (bins + 3) / 2;
     return 16 * (gathered + sums + (exact > binned ? exact : binned));
 }
 

@@ -53,6 +53,77 @@ struct WideJoint {
     }
 };
 
+// The same for one bin per sign and the paper's aggregation: two unknowns, whose common element is the sum of Gram[i][j]
+// over all labels i and j of different sign. With signs s that is (sum Gram - sum s_i s_j Gram) / 2 over the pairs
+// i < j. The second sum is formed while the examples are added; the first is a sum over examples itself.
+struct WideSigned : WideJoint {
+    static std::size_t vectors(std::size_t labels) { return WideJoint::vectors(labels) + 1; }
+    float* pairs() const { return values + kWide * WideJoint::vectors(labels); }
+
+    // To be called when the sums of the examples before a lane's first have been filled in.
+    void start() const {
+        VecF total = {};
+        for (std::size_t i = 0; i < labels; ++i) {
+            for (std::size_t j = i + 1; j < labels; ++j) total += load(gram(i, j));
+        }
+        store(pairs()) = total;
+    }
+
+    void add(const float* step, VecF weight) const {
+        WideJoint::add(step, weight);
+        add_pairs(step, weight);
+    }
+
+    // Adds one example per lane and returns the sum of s_i s_j Gram[i][j]. signs: room for one vector per label.
+    VecF add_signed(const float* step, VecF weight, float* signs) const {
+        add_pairs(step, weight);
+        for (std::size_t k = 0; k < labels; ++k) {
+            const VecF scaled = weight * load(step + kWide * k);
+            const VecF total = load(gradient(k)) + scaled;
+            store(gradient(k)) = total;
+            store(additive(k)) += absolute(scaled);
+            store(signs + kWide * k) = select(total < VecF{}, broadcast(-1.0f), broadcast(1.0f));
+        }
+        VecF all = {};
+        float* target = gram(0, 0);
+        for (std::size_t i = 0; i < labels; ++i) {
+            const VecF scaled = weight * load(step + kWide * i);
+            store(target) += scaled * load(step + kWide * i);
+            target += kWide;
+            // Two chains of additions, as one would wait for itself.
+            VecF even = {}, odd = {};
+            std::size_t j = i + 1;
+            for (; j + 2 <= labels; j += 2, target += 2 * kWide) {
+                const VecF first = load(target) + scaled * load(step + kWide * j);
+                const VecF second = load(target + kWide) + scaled * load(step + kWide * (j + 1));
+                store(target) = first;
+                store(target + kWide) = second;
+                even += first * load(signs + kWide * j);
+                odd += second * load(signs + kWide * (j + 1));
+            }
+            if (j < labels) {
+                const VecF last = load(target) + scaled * load(step + kWide * j);
+                store(target) = last;
+                target += kWide;
+                even += last * load(signs + kWide * j);
+            }
+            all += load(signs + kWide * i) * (even + odd);
+        }
+        return all;
+    }
+
+private:
+    void add_pairs(const float* step, VecF weight) const {
+        VecF total = {}, squares = {};
+        for (std::size_t k = 0; k < labels; ++k) {
+            const VecF g = load(step + kWide * k);
+            total += g;
+            squares += g * g;
+        }
+        store(pairs()) += 0.5f * weight * (total * total - squares);
+    }
+};
+
 // The same in diagonal form: gradients, then the diagonal of the Hessian.
 struct WideDiagonal {
     std::size_t labels;
@@ -108,6 +179,12 @@ inline VecF score_wide_exact(const WideJoint& sums, const ScreenTask& task, floa
     return quality;
 }
 
+inline std::size_t most_bins(VecF bins) {
+    float most = 0.0f;
+    for (std::size_t lane = 0; lane < kWide; ++lane) most = bins[lane] > most ? bins[lane] : most;
+    return static_cast<std::size_t>(most);
+}
+
 // The labels of one sign in each lane: their number, the range of their criteria, and their bins.
 struct WideSign {
     VecF count = {};
@@ -133,12 +210,6 @@ struct WideSign {
         return close;
     }
 
-    std::size_t most_bins() const {
-        float most = 0.0f;
-        for (std::size_t lane = 0; lane < kWide; ++lane) most = bins[lane] > most ? bins[lane] : most;
-        return static_cast<std::size_t>(most);
-    }
-
     VecF bin_of(VecF criterion, VecFMask member, VecFMask& doubt) const {
         const VecF position = select(member, (criterion - low) * scale, VecF{});
         const VecF nearest = round_down(position + 0.5f);
@@ -148,12 +219,69 @@ struct WideSign {
     }
 };
 
+// The labels of sixteen regions in their bins: membership, one vector (of 0 or 1) per label and bin.
+struct WideBins {
+    std::size_t labels, bins;
+    const float* member;
+
+    VecF at(std::size_t label, std::size_t bin) const { return load(member + kWide * (label * bins + bin)); }
+};
+
+// total[i][q] = the sum of Gram[i][j] over the labels j > i of bin q, for kCount bins from `first` on.
+template <std::size_t kCount>
+inline void sum_rows_by_bin(const WideJoint& sums, const WideBins& map, std::size_t first, float* total) {
+    for (std::size_t i = 0; i < map.labels; ++i) {
+        VecF own[kCount] = {};
+        const float* gram = sums.gram(i, i) + kWide;
+        for (std::size_t j = i + 1; j < map.labels; ++j, gram += kWide) {
+            const VecF element = load(gram);
+            for (std::size_t q = 0; q < kCount; ++q) own[q] += element * map.at(j, first + q);
+        }
+        for (std::size_t q = 0; q < kCount; ++q) store(total + kWide * (i * map.bins + first + q)) = own[q];
+    }
+}
+
+// out[q] = the sum of total[i][q] over the labels i of bin b, for kCount bins from `first` on.
+template <std::size_t kCount>
+inline void sum_labels_of_bin(const WideBins& map, const float* total, std::size_t b, std::size_t first, float* out) {
+    VecF own[kCount] = {};
+    for (std::size_t i = 0; i < map.labels; ++i) {
+        const VecF member = map.at(i, b);
+        for (std::size_t q = 0; q < kCount; ++q) own[q] += member * load(total + kWide * (i * map.bins + first + q));
+    }
+    for (std::size_t q = 0; q < kCount; ++q) store(out + kWide * (first + q)) = own[q];
+}
+
+// Calls work with as many bins at a time as fit into registers together.
+template <typename Work>
+inline void for_bins(std::size_t bins, const Work& work) {
+    for (std::size_t first = 0; first < bins;) {
+        const std::size_t left = bins - first;
+        const std::size_t count = left > 8 ? (left + 1) / 2 > 8 ? 8 : (left + 1) / 2 : left;
+        switch (count) {
+            case 1: work.template operator()<1>(first); break;
+            case 2: work.template operator()<2>(first); break;
+            case 3: work.template operator()<3>(first); break;
+            case 4: work.template operator()<4>(first); break;
+            case 5: work.template operator()<5>(first); break;
+            case 6: work.template operator()<6>(first); break;
+            case 7: work.template operator()<7>(first); break;
+            default: work.template operator()<8>(first); break;
+        }
+        first += count;
+    }
+}
+
+// (K^2 / 2 + K B) B multiply-adds for B bins, one load each. Each lane numbers its bins on its own, so that B is the most
+// bins that any lane has.
 inline VecF score_wide_binned(const WideJoint& sums, const ScreenTask& task, float* scratch, VecFMask& doubt) {
     const std::size_t n = sums.labels;
     const auto l2 = static_cast<float>(task.l2);
     const auto noise = static_cast<float>(task.noise);
 
     float* criterion = scratch;
+    float* diagonal = criterion + kWide * n;
+    float* member = diagonal + kWide * n;
     WideSign negative, positive;
     for (std::size_t k = 0; k < n; ++k) {
         const VecF g = load(sums.gradient(k));
@@ -162,20 +290,17 @@ inline VecF score_wide_binned(const WideJoint& sums, const ScreenTask& task, flo
         doubt |= absolute(g) < 1e-5f * d;
         const VecF c = select((a > broadcast(noise)) & (absolute(g) > broadcast(noise)), -g / a, VecF{});
         store(criterion + kWide * k) = c;
+        store(diagonal + kWide * k) = a;
         negative.add(c, c < VecF{});
         positive.add(c, c > VecF{});
     }
     doubt |= negative.choose_bins(task.bins_for) | positive.choose_bins(task.bins_for);
-    const std::size_t below = negative.most_bins();
-    const std::size_t bins = below + positive.most_bins();  // negative ones first
+    const std::size_t bins = most_bins(negative.bins + positive.bins);
     if (bins == 0) return VecF{};
-    float* member = criterion + kWide * n;   // labels x bins, 0 or 1
-    float* row = member + kWide * n * bins;  // bins x labels: sums over the labels of a bin
-    float* system = row + kWide * bins * n;
     for (std::size_t k = 0; k < n; ++k) {
         const VecF c = load(criterion + kWide * k);
         const VecF bin_below = negative.bin_of(c, c < VecF{}, doubt);
-        const VecF bin_above = positive.bin_of(c, c > VecF{}, doubt) + static_cast<float>(below);
+        const VecF bin_above = positive.bin_of(c, c > VecF{}, doubt) + negative.bins;
         const VecF bin = select(c < VecF{}, bin_below, select(c > VecF{}, bin_above, broadcast(-1.0f)));
         for (std::size_t b = 0; b < bins; ++b) {
             const VecFMask here = bin == broadcast(static_cast<float>(b));
@@ -183,38 +308,28 @@ inline VecF score_wide_binned(const WideJoint& sums, const ScreenTask& task, flo
         }
     }
 
-    // row[b][j] = sum of Gram[i][j] over the labels i != j of bin b. The last bin's is needed by "exact" only.
-    const std::size_t rows = task.exact ? bins : bins - 1;
-    for (std::size_t b = 0; b < rows; ++b) {
-        float* target = row + kWide * b * n;
-        for (std::size_t j = 0; j < n; ++j) store(target + kWide * j) = VecF{};
-        for (std::size_t i = 0; i < n; ++i) {
-            const VecF own = load(member + kWide * (i * bins + b));
-            VecF total = load(target + kWide * i);
-            for (std::size_t j = i + 1; j < n; ++j) {
-                const VecF gram = load(sums.gram(i, j));
-                store(target + kWide * j) += own * gram;
-                total += load(member + kWide * (j * bins + b)) * gram;
-            }
-            store(target + kWide * i) = total;
-        }
+    const WideBins map{n, bins, member};
+    float* total = member + kWide * n * bins;       // labels x bins
+    float* pairs = total + kWide * n * bins;        // bins x bins: each pair of labels once, in either triangle
+    float* system = pairs + kWide * bins * bins;
+    for_bins(bins, [&]<std::size_t kCount>(std::size_t first) { sum_rows_by_bin<kCount>(sums, map, first, total); });
+    for (std::size_t b = 0; b < bins; ++b) {
+        for_bins(bins, [&]<std::size_t kCount>(std::size_t first) {
+            sum_labels_of_bin<kCount>(map, total, b, first, pairs + kWide * b * bins);
+        });
     }
     for (std::size_t b = 0; b < bins; ++b) {
         float* target = system + kWide * lane_row(b, bins);
-        VecF gradient = {}, diagonal = {};
+        VecF gradient = {}, own = {};
         for (std::size_t k = 0; k < n; ++k) {
-            const VecF own = load(member + kWide * (k * bins + b));
-            gradient += own * load(sums.gradient(k));
-            diagonal += own * (maximum(load(sums.additive(k)) - load(sums.gram(k, k)), VecF{}) + l2);
+            gradient += map.at(k, b) * load(sums.gradient(k));
+            own += map.at(k, b) * load(diagonal + kWide * k);
         }
-        for (std::size_t q = b; q < bins; ++q) {
-            VecF total = {};
-            if (q > b || task.exact) {
-                for (std::size_t j = 0; j < n; ++j) {
-                    total += load(member + kWide * (j * bins + q)) * load(row + kWide * (b * n + j));
-                }
-            }
-            store(target + kWide * (q - b)) = (q == b ? diagonal : VecF{}) - total;
+        if (task.exact) own -= 2.0f * load(pairs + kWide * (b * bins + b));
+        store(target) = own;
+        for (std::size_t q = b + 1; q < bins; ++q) {
+            store(target + kWide * (q - b)) =
+                -load(pairs + kWide * (b * bins + q)) - load(pairs + kWide * (q * bins + b));
         }
         store(target + kWide * (bins - b)) = -gradient;
     }
@@ -224,16 +339,53 @@ inline VecF score_wide_binned(const WideJoint& sums, const ScreenTask& task, flo
     return quality;
 }
 
-// Sorts the gradients of the examples by step and label: all lanes of a label in one vector.
-inline void gather_steps(const ScreenTask& task, std::size_t steps, float* gathered, float* weights) {
+inline VecF score_wide_signed(const WideSigned& sums, VecF signed_pairs, const ScreenTask& task, VecFMask& doubt) {
+    const auto l2 = static_cast<float>(task.l2);
+    const VecF one = broadcast(1.0f);
+    VecF gradient[2] = {}, diagonal[2] = {};
+    for (std::size_t k = 0; k < sums.labels; ++k) {
+        const VecF g = load(sums.gradient(k));
+        const VecF d = load(sums.additive(k));
+        const VecF a = maximum(d - load(sums.gram(k, k)), VecF{}) + l2;
+        // A label without any gradient belongs to no bin; one whose sign is rounding belongs to an unknown one.
+        doubt |= absolute(g) < 1e-5f * d;
+        const VecFMask negative = g < VecF{};
+        const VecFMask positive = g > VecF{};
+        gradient[0] += select(negative, g, VecF{});
+        gradient[1] += select(positive, g, VecF{});
+        diagonal[0] += select(negative, a, VecF{});
+        diagonal[1] += select(positive, a, VecF{});
+    }
+    const VecF common = 0.5f * (load(sums.pairs()) - signed_pairs);
+    const VecF first = select(diagonal[0] > VecF{}, diagonal[0], one);
+    const VecF second = select(diagonal[1] > VecF{}, diagonal[1], one);
+    const VecF product = first * second;
+    const VecF determinant = product - common * common;
+    doubt |= determinant < kLeastKept * product;
+    doubt |= minimum(first, second) <= broadcast(static_cast<float>(task.noise));
+    const VecF numerator = gradient[0] * gradient[0] * second + gradient[1] * gradient[1] * first +
+                           2.0f * common * gradient[0] * gradient[1];
+    return -0.5f * numerator / determinant;
+}
+
+// Sorts the gradients of the examples by step and label: all lanes of a label in one vector. wanted: per step, whether
+// any lane has a split there.
+inline void gather_steps(const ScreenTask& task, std::size_t steps, float* gathered, float* weights, float* wanted) {
     const std::size_t blocks = (task.labels + kWide - 1) / kWide;
     for (std::size_t s = 0; s < steps; ++s) {
+        const float* row[kWide] = {};
+        float any = 0.0f;
+        for (std::size_t lane = 0; lane < kWide; ++lane) {
+            const std::size_t place = lane * steps + s;
+            if (place < task.count) row[lane] = task.rows[place];
+            weights[kWide * s + lane] = place < task.count ? task.weights[place] : 0.0f;
+            if (place < task.count && task.wanted[place] != 0) any = 1.0f;
+        }
+        wanted[s] = any;
         for (std::size_t block = 0; block < blocks; ++block) {
             VecF rows[kWide];
             for (std::size_t lane = 0; lane < kWide; ++lane) {
-                const std::size_t place = lane * steps + s;
-                rows[lane] = place < task.count ? load(task.rows[place] + kWide * block) : VecF{};
-                weights[kWide * s + lane] = place < task.count ? task.weights[place] : 0.0f;
+                rows[lane] = row[lane] != nullptr ? load(row[lane] + kWide * block) : VecF{};
             }
             transpose(rows);
             for (std::size_t k = kWide * block; k < task.labels && k < kWide * (block + 1); ++k) {
@@ -243,18 +395,23 @@ inline void gather_steps(const ScreenTask& task, std::size_t steps, float* gathe
     }
 }
 
-// `score` returns the qualities of sixteen regions, and where they are in doubt.
-template <typename Sums, typename Score>
-inline void screen(const ScreenTask& task, float* scratch, float* first, float* rest, const Score& score) {
+// start(sums) is told when the first sums are complete; score(sums, step, weight, ...) adds one example per lane and
+// returns the qualities of the sixteen regions, and where they are in doubt.
+template <typename Sums, typename Start, typename Score>
+inline void screen(const ScreenTask& task, float* scratch, float* first, float* rest, const Start& start,
+                   const Score& score) {
     const std::size_t n = task.labels;
     const std::size_t steps = (task.count + kWide - 1) / kWide;
     const std::size_t size = kWide * Sums::vectors(n);
     float* gathered = scratch;
     float* weights = gathered + kWide * n * steps;
-    const Sums forward{n, weights + kWide * steps};
-    const Sums backward{n, forward.values + size};
+    float* wanted = weights + kWide * steps;
+    Sums forward, backward;
+    forward.labels = backward.labels = n;
+    forward.values = wanted + kWide * steps;
+    backward.values = forward.values + size;
     float* rest_of_scratch = backward.values + size;
-    gather_steps(task, steps, gathered, weights);
+    gather_steps(task, steps, gathered, weights, wanted);
 
     // Where each lane starts, from the sums of all lanes: computed in double precision.
     for (std::size_t e = 0; e < size; e += kWide) store(forward.values + e) = VecF{};
@@ -271,42 +428,55 @@ inline void screen(const ScreenTask& task, float* scratch, float* first, float* 
         }
         task.before[place] = running;
     });
+    start(forward);
+    start(backward);
 
-    const auto evaluate = [&](const Sums& sums, std::size_t s, float* target) {
-        bool any = false;
-        for (std::size_t lane = 0; lane < kWide; ++lane) {
-            any = any || (lane * steps + s < task.count && task.wanted[lane * steps + s] != 0);
+    const auto advance = [&](const Sums& sums, const float* step, VecF weight, std::size_t s, float* target) {
+        if (wanted[s] == 0.0f) {
+            sums.add(step, weight);
+            return;
         }
-        if (!any) return;
         VecFMask doubt = {};
-        const VecF quality = score(sums, rest_of_scratch, doubt);
-        for (std::size_t lane = 0; lane < kWide; ++lane) {
-            if (lane * steps + s < task.count) {
-                target[lane * steps + s] = doubt[lane] ? -__builtin_inff() : quality[lane];
-            }
-        }
+        const VecF quality = score(sums, step, weight, rest_of_scratch, doubt);
+        store(target + kWide * s) = select(doubt, broadcast(-__builtin_inff()), quality);
     };
     for (std::size_t s = 0; s < steps; ++s) {
-        forward.add(gathered + kWide * n * s, load(weights + kWide * s));
-        evaluate(forward, s, first);
+        advance(forward, gathered + kWide * n * s, load(weights + kWide * s), s, first);
     }
+    // What lies behind the last example of a lane is complete already.
     for (std::size_t s = steps; s-- > 0;) {
-        evaluate(backward, s, rest);
-        backward.add(gathered + kWide * n * s, load(weights + kWide * s));
+        const std::size_t last = s + 1 < steps ? s + 1 : s;
+        const VecF weight = s + 1 < steps ? load(weights + kWide * last) : VecF{};
+        advance(backward, gathered + kWide * n * last, weight, s, rest);
     }
 }
 
 void screen_joint(const ScreenTask& task, float* scratch, float* first, float* rest) {
-    screen<WideJoint>(task, scratch, first, rest, [&](const WideJoint& sums, float* room, VecFMask& doubt) {
-        return task.bins_for == nullptr ? score_wide_exact(sums, task, room, doubt)
-                                        : score_wide_binned(sums, task, room, doubt);
-    });
+    screen<WideJoint>(
+        task, scratch, first, rest, [](const WideJoint&) {},
+        [&](const WideJoint& sums, const float* step, VecF weight, float* room, VecFMask& doubt) {
+            sums.add(step, weight);
+            return task.bins_for == nullptr ? score_wide_exact(sums, task, room, doubt)
+                                            : score_wide_binned(sums, task, room, doubt);
+        });
+}
+
+void screen_signed(const ScreenTask& task, float* scratch, float* first, float* rest) {
+    screen<WideSigned>(
+        task, scratch, first, rest, [](const WideSigned& sums) { sums.start(); },
+        [&](const WideSigned& sums, const float* step, VecF weight, float* room, VecFMask& doubt) {
+            const VecF signed_pairs = sums.add_signed(step, weight, room);
+            return score_wide_signed(sums, signed_pairs, task, doubt);
+        });
 }
 
 void screen_diagonal(const ScreenTask& task, float* scratch, float* first, float* rest) {
-    screen<WideDiagonal>(task, scratch, first, rest, [&](const WideDiagonal& sums, float*, VecFMask&) {
-        return score_wide_diagonal(sums, task);
-    });
+    screen<WideDiagonal>(
+        task, scratch, first, rest, [](const WideDiagonal&) {},
+        [&](const WideDiagonal& sums, const float* step, VecF weight, float*, VecFMask&) {
+            sums.add(step, weight);
+            return score_wide_diagonal(sums, task);
+        });
 }
 
 }  // namespace
