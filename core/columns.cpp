@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 namespace labelboost {
@@ -92,9 +93,11 @@ Column build(const std::vector<Entry>& entries, std::vector<std::int32_t> missin
 }
 
 void sort_entries(std::vector<Entry>& entries) {
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    const auto before = [](const Entry& a, const Entry& b) {
         return a.value != b.value ? a.value < b.value : a.example < b.example;
-    });
+    };
+    // Examples come in order, so that features with one value besides zero are sorted already.
+    if (!std::is_sorted(entries.begin(), entries.end(), before)) std::sort(entries.begin(), entries.end(), before);
 }
 
 // The value that more than half of `entries` have, if any, is taken out of the list. Sorted input.
@@ -137,24 +140,123 @@ Columns build_all(std::size_t examples, std::size_t features, std::size_t featur
 
 template <typename T>
 Column dense_column(std::span<const T> values, bool nominal, std::size_t max_bins) {
-    const auto zeros = static_cast<std::size_t>(std::count(values.begin(), values.end(), T(0)));
-    const bool zero_is_implicit = 2 * zeros > values.size();  // the usual case of a majority: no need to sort it
     std::vector<Entry> entries;
     std::vector<std::int32_t> missing;
-    entries.reserve(zero_is_implicit ? values.size() - zeros : values.size());
+    entries.reserve(values.size());
     for (std::size_t n = 0; n < values.size(); ++n) {
-        const T value = values[n];
-        if (std::isnan(value)) {
+        if (std::isnan(values[n])) {
             missing.push_back(static_cast<std::int32_t>(n));
-        } else if (!zero_is_implicit || value != T(0)) {
-            entries.push_back({static_cast<double>(value), static_cast<std::int32_t>(n)});
+        } else {
+            entries.push_back({static_cast<double>(values[n]), static_cast<std::int32_t>(n)});
         }
     }
     sort_entries(entries);
     double implicit = 0.0;
-    std::size_t count = zeros;
-    const bool has_implicit = zero_is_implicit || extract_majority(entries, implicit, count);
+    std::size_t count = 0;
+    const bool has_implicit = extract_majority(entries, implicit, count);
     return build(entries, std::move(missing), has_implicit, implicit, count, nominal, max_bins);
+}
+
+// A column whose zeros, being the majority, were left out.
+template <typename T>
+Column sparse_column(std::span<const T> values, std::span<const std::int32_t> examples, std::size_t total, bool nominal,
+                     std::size_t max_bins) {
+    std::vector<Entry> entries;
+    std::vector<std::int32_t> missing;
+    entries.reserve(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (std::isnan(values[i])) {
+            missing.push_back(examples[i]);
+        } else if (values[i] != T(0)) {
+            entries.push_back({static_cast<double>(values[i]), examples[i]});
+        }
+    }
+    sort_entries(entries);
+    const std::size_t zeros = total - entries.size() - missing.size();
+    return build(entries, std::move(missing), zeros > 0, 0.0, zeros, nominal, max_bins);
+}
+
+template <typename T>
+struct DenseMatrix {
+    const T* data;
+    std::size_t examples;
+    std::ptrdiff_t row_stride, column_stride;
+
+    const T* at(std::size_t row, std::size_t column) const {
+        return data + static_cast<std::ptrdiff_t>(row) * row_stride + static_cast<std::ptrdiff_t>(column) * column_stride;
+    }
+};
+
+// The values of neighbouring columns that are not zero, found in one pass along the rows: most matrices with many
+// columns are nearly empty, and reading them row by row is what memory is fast at. A column with more values than
+// zeros is given up, and its lists are cleared.
+template <typename T>
+class SparsePanel {
+public:
+    SparsePanel(const DenseMatrix<T>& matrix, std::size_t begin, std::size_t end)
+        : values_(end - begin), examples_(end - begin), dense_(end - begin, false) {
+        const std::size_t width = end - begin;
+        for (std::size_t n = 0; n < matrix.examples; ++n) {
+            const T* row = matrix.at(n, begin);
+            for (std::size_t start = 0; start < width; start += kStep) {
+                const std::size_t stop = std::min(width, start + kStep);
+                bool any = false;
+                for (std::size_t j = start; j < stop; ++j) any |= row[j] != T(0);
+                if (!any) continue;
+                for (std::size_t j = start; j < stop; ++j) {
+                    if (row[j] != T(0) && !dense_[j]) add(j, row[j], n, matrix.examples);
+                }
+            }
+        }
+    }
+    bool dense(std::size_t j) const { return dense_[j]; }
+    std::span<const T> values(std::size_t j) const { return values_[j]; }
+    std::span<const std::int32_t> examples(std::size_t j) const { return examples_[j]; }
+
+private:
+    static constexpr std::size_t kStep = 64 / sizeof(T);
+
+    void add(std::size_t j, T value, std::size_t n, std::size_t total) {
+        values_[j].push_back(value);
+        examples_[j].push_back(static_cast<std::int32_t>(n));
+        if (2 * values_[j].size() < total) return;
+        dense_[j] = true;
+        values_[j] = {};
+        examples_[j] = {};
+    }
+
+    std::vector<std::vector<T>> values_;
+    std::vector<std::vector<std::int32_t>> examples_;
+    std::vector<bool> dense_;
+};
+
+// Dense columns of a row-major matrix are copied several at a time, as a cache line holds as many.
+template <typename T>
+void build_dense_columns(const DenseMatrix<T>& matrix, std::span<const std::size_t> wanted,
+                         std::span<const std::uint8_t> nominal, std::size_t max_bins, std::size_t begin,
+                         Column* columns) {
+    constexpr std::size_t kTogether = 64 / sizeof(T);
+    std::vector<T> copy;
+    for (std::size_t first = 0; first < wanted.size(); first += kTogether) {
+        const std::span<const std::size_t> group = wanted.subspan(first, std::min(kTogether, wanted.size() - first));
+        copy.resize(matrix.examples * group.size());
+        for (std::size_t n = 0; n < matrix.examples; ++n) {
+            for (std::size_t j = 0; j < group.size(); ++j) copy[j * matrix.examples + n] = *matrix.at(n, group[j]);
+        }
+        for (std::size_t j = 0; j < group.size(); ++j) {
+            const std::span<const T> values(copy.data() + j * matrix.examples, matrix.examples);
+            columns[group[j] - begin] = dense_column(values, nominal[group[j]] != 0, max_bins);
+        }
+    }
+}
+
+// Columns that one task takes together: so few that their lists stay small, whatever they hold.
+template <typename T>
+std::size_t panel_width(const DenseMatrix<T>& matrix) {
+    constexpr std::size_t kMost = 512;
+    constexpr std::size_t kBytes = 64U << 20;
+    const std::size_t fitting = 2 * kBytes / (matrix.examples * (sizeof(T) + sizeof(std::int32_t)));
+    return std::clamp<std::size_t>(fitting, 64 / sizeof(T), kMost);
 }
 
 }  // namespace
@@ -167,23 +269,26 @@ template <typename T>
 Columns columns_from_dense(const T* data, std::size_t examples, std::size_t features, std::ptrdiff_t row_stride,
                            std::ptrdiff_t column_stride, std::span<const std::uint8_t> nominal, std::size_t max_bins,
                            ThreadPool& pool, Interrupt& interrupt) {
-    // A cache line of a row-major matrix holds so many neighbouring columns: copy them together.
-    constexpr std::size_t kTogether = 64 / sizeof(T);
-    return build_all(examples, features, kTogether, pool, interrupt,
-                     [&](std::size_t begin, std::size_t end, Column* columns) {
-                         std::vector<T> copy(examples * (end - begin));
-                         const T* first = data + static_cast<std::ptrdiff_t>(begin) * column_stride;
-                         for (std::size_t n = 0; n < examples; ++n) {
-                             const T* row = first + static_cast<std::ptrdiff_t>(n) * row_stride;
-                             for (std::size_t j = 0; j < end - begin; ++j) {
-                                 copy[j * examples + n] = row[static_cast<std::ptrdiff_t>(j) * column_stride];
-                             }
-                         }
-                         for (std::size_t j = begin; j < end; ++j) {
-                             const std::span<const T> values(copy.data() + (j - begin) * examples, examples);
-                             columns[j - begin] = dense_column(values, nominal[j] != 0, max_bins);
-                         }
-                     });
+    const DenseMatrix<T> matrix{data, examples, row_stride, column_stride};
+    const auto build_some = [&](std::size_t begin, std::size_t end, Column* columns) {
+        std::vector<std::size_t> dense;
+        if (column_stride == 1) {
+            const SparsePanel<T> panel(matrix, begin, end);
+            for (std::size_t j = begin; j < end; ++j) {
+                if (panel.dense(j - begin)) {
+                    dense.push_back(j);
+                } else {
+                    columns[j - begin] = sparse_column(panel.values(j - begin), panel.examples(j - begin), examples,
+                                                       nominal[j] != 0, max_bins);
+                }
+            }
+        } else {
+            dense.resize(end - begin);
+            std::iota(dense.begin(), dense.end(), begin);
+        }
+        build_dense_columns(matrix, dense, nominal, max_bins, begin, columns);
+    };
+    return build_all(examples, features, panel_width(matrix), pool, interrupt, build_some);
 }
 
 template <typename T>
@@ -192,18 +297,10 @@ Columns columns_from_csc(std::span<const T> data, std::span<const std::int32_t> 
                          std::span<const std::uint8_t> nominal, std::size_t max_bins, ThreadPool& pool,
                          Interrupt& interrupt) {
     return build_all(examples, indptr.size() - 1, 1, pool, interrupt, [&](std::size_t j, std::size_t, Column* column) {
-        std::vector<Entry> entries;
-        std::vector<std::int32_t> missing;
-        for (auto i = static_cast<std::size_t>(indptr[j]); i < static_cast<std::size_t>(indptr[j + 1]); ++i) {
-            if (std::isnan(data[i])) {
-                missing.push_back(indices[i]);
-            } else if (data[i] != T(0)) {
-                entries.push_back({static_cast<double>(data[i]), indices[i]});
-            }
-        }
-        sort_entries(entries);
-        const std::size_t zeros = examples - entries.size() - missing.size();
-        *column = build(entries, std::move(missing), zeros > 0, 0.0, zeros, nominal[j] != 0, max_bins);
+        const auto begin = static_cast<std::size_t>(indptr[j]);
+        const std::size_t count = static_cast<std::size_t>(indptr[j + 1]) - begin;
+        *column = sparse_column(data.subspan(begin, count), indices.subspan(begin, count), examples, nominal[j] != 0,
+                                max_bins);
     });
 }
 
