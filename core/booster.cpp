@@ -64,7 +64,8 @@ LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
 }
 
 std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt& interrupt) {
-    Coverage coverage = draw_sample(attempt);
+    draw_sample(attempt);
+    Coverage& coverage = coverage_;
     search_.sum_up(coverage, gradients_, interrupt);
     const double root_noise = kNoise * coverage.weight;
     std::vector<Condition> conditions;
@@ -118,22 +119,35 @@ double Booster::mean_loss() const {
     return total / total_weight(weights_, everything_);
 }
 
-Coverage Booster::draw_sample(std::uint64_t attempt) const {
-    Coverage coverage{.all = everything_, .sample = {}, .weights = weights_, .total = {}};
-    if (!settings_.bootstrap) {
-        coverage.sample = everything_;
-        return coverage;
-    }
+void Booster::draw_sample(std::uint64_t attempt) {
     const std::size_t examples = columns_->examples;
-    const Stream stream(settings_.seed, attempt, kBootstrapPurpose);
-    std::vector<std::uint32_t> counts(examples, 0);
-    for (std::size_t i = 0; i < examples; ++i) ++counts[stream.below(i, examples)];
-    for (const std::int32_t example : everything_) {
-        const auto n = static_cast<std::size_t>(example);
-        coverage.weights[n] *= counts[n];
-        if (counts[n] > 0) coverage.sample.push_back(example);
+    coverage_.all = everything_;
+    if (!settings_.bootstrap) {
+        coverage_.sample = everything_;
+        coverage_.weights = weights_;
+        coverage_.sampled.assign(examples, 1);
+        return;
     }
-    return coverage;
+    constexpr std::size_t kTogether = 1024;
+    std::uint32_t drawn[kTogether];
+    const Stream stream(settings_.seed, attempt, kBootstrapPurpose);
+    coverage_.weights.assign(examples, 0.0);
+    for (std::size_t begin = 0; begin < examples; begin += kTogether) {
+        const std::size_t count = std::min(kTogether, examples - begin);
+        active_kernels().draw(stream.key(), begin, count, static_cast<std::uint32_t>(examples), drawn);
+        for (std::size_t i = 0; i < count; ++i) coverage_.weights[drawn[i]] += 1.0;
+    }
+    coverage_.sample.resize(examples);
+    coverage_.sampled.resize(examples);
+    std::size_t sampled = 0;
+    for (std::size_t n = 0; n < examples; ++n) {
+        const std::uint8_t in_sample = coverage_.weights[n] > 0.0 ? 1 : 0;
+        coverage_.sample[sampled] = static_cast<std::int32_t>(n);
+        coverage_.sampled[n] = in_sample;
+        coverage_.weights[n] *= weights_[n];
+        sampled += in_sample;
+    }
+    coverage_.sample.resize(sampled);
 }
 
 std::vector<std::int32_t> Booster::draw_features(std::uint64_t attempt, std::size_t condition) {
@@ -170,6 +184,10 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
     const std::size_t end = padded_size(static_cast<std::size_t>(last - head.begin()));
 
     const bool decomposable = settings_.loss == Loss::label_logistic;  // other gradients depend on all scores
+    if (decomposable && last - first == 1) {
+        add_score(covered, static_cast<std::size_t>(first - head.begin()), *first);
+        return;
+    }
     const bool anew = decomposable || updates_++ % kUpdatesBetweenExact == 0;
     AlignedVector raise(padded), lower(padded);
     for (std::size_t k = 0; k < padded && !anew; ++k) {
@@ -192,6 +210,31 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
                 slack = kernels.advance_gradient(raise.data(), lower.data(), padded, slack, gradient);
             }
             gradients_.update_rounded(covered[i], decomposable ? begin : 0, decomposable ? end : padded);
+        }
+    });
+}
+
+// The label-wise loss with a head for one label: its scores and gradients are gathered from the examples, so that no
+// exponential is computed in vain.
+void Booster::add_score(const std::vector<std::int32_t>& covered, std::size_t label, double score) {
+    const std::size_t padded = padded_size(labels_count_);
+    constexpr std::size_t kPart = 256;
+    Interrupt never{{}};
+    pool_.run((covered.size() + kPart - 1) / kPart, never, [&](std::size_t part, std::size_t) {
+        alignas(64) double scores[kPart] = {};
+        alignas(64) double signs[kPart] = {};
+        alignas(64) double gradients[kPart];
+        const std::size_t begin = part * kPart;
+        const std::size_t count = std::min(kPart, covered.size() - begin);
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::int32_t example = covered[begin + i];
+            scores[i] = scores_.row(example)[label] += score;
+            signs[i] = signs_[static_cast<std::size_t>(example) * padded + label];
+        }
+        active_kernels().label_gradients(scores, signs, padded_size(count), gradients);
+        for (std::size_t i = 0; i < count; ++i) {
+            gradients_.row(covered[begin + i])[label] = gradients[i];
+            gradients_.update_rounded(covered[begin + i], label, label + 1);
         }
     });
 }

@@ -42,10 +42,11 @@ public:
     const double* scores(std::int32_t example) const { return scores_.row(example); }
 
 private:
-    Coverage draw_sample(std::uint64_t attempt) const;
+    void draw_sample(std::uint64_t attempt);  // into coverage_
     std::vector<double> rule_head(const Coverage& coverage, double noise, Interrupt& interrupt);
     std::vector<std::int32_t> draw_features(std::uint64_t attempt, std::size_t condition);
     void add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head, Interrupt& interrupt);
+    void add_score(const std::vector<std::int32_t>& covered, std::size_t label, double score);
 
     std::shared_ptr<const Columns> columns_;
     std::size_t labels_count_;
@@ -59,6 +60,7 @@ private:
     std::size_t updates_ = 0;  // of scores and gradients
     std::vector<std::int32_t> everything_;   // 0 .. examples - 1
     std::vector<std::int32_t> permutation_;  // 0 .. features - 1, between calls
+    Coverage coverage_;  // of the rule that is being learned; kept for its memory
     Search search_;
 };
 

@@ -17,17 +17,17 @@ bool is_implicit(const Listing::Group& group) { return group.begin == group.end;
 }  // namespace
 
 void Listing::collect(const Column& column, const std::vector<std::int32_t>& sample,
-                      const std::vector<double>& weights) {
+                      const std::vector<std::uint8_t>& sampled) {
     if (!column.rank_of.empty() && cheaper_to_sort(sample.size(), column.example.size())) {
         list_by_sorting(column, sample);
     } else {
-        list_by_filtering(column, weights);
+        list_by_filtering(column, sampled);
     }
     for (const std::int32_t example : column.missing) {
-        if (weights[static_cast<std::size_t>(example)] > 0.0) example_.push_back(example);
+        if (sampled[static_cast<std::size_t>(example)] != 0) example_.push_back(example);
     }
     find_groups(column, sample.size());
-    splits_.clear();
+    splits_ = 0;
     pairs_.clear();
     if (groups_.empty()) return;
     const auto present = static_cast<std::uint32_t>(sample.size() - missing().size());
@@ -36,6 +36,10 @@ void Listing::collect(const Column& column, const std::vector<std::int32_t>& sam
     } else {
         pair_numeric(present);
     }
+}
+
+Split Listing::split(std::size_t s, const Column& column) const {
+    return {groups_[s].rank, column.nominal ? groups_[s].rank : groups_[s + 1].rank};
 }
 
 void Listing::list_by_sorting(const Column& column, const std::vector<std::int32_t>& sample) {
@@ -48,25 +52,28 @@ void Listing::list_by_sorting(const Column& column, const std::vector<std::int32
     std::sort(keys_.begin(), keys_.end());
     listed_ = keys_.size();
     example_.resize(listed_);
-    rank_.resize(listed_);
+    if (rank_.size() < listed_) rank_.resize(listed_);
     for (std::size_t i = 0; i < listed_; ++i) {
         example_[i] = static_cast<std::int32_t>(keys_[i] & 0xffffffffU);
         rank_[i] = static_cast<std::int32_t>(keys_[i] >> 32);
     }
 }
 
-void Listing::list_by_filtering(const Column& column, const std::vector<double>& weights) {
+void Listing::list_by_filtering(const Column& column, const std::vector<std::uint8_t>& sampled) {
     // Always stored, kept only if covered: a branch here would be mispredicted all the time.
     example_.resize(column.example.size());
-    rank_.resize(column.example.size());
-    listed_ = 0;
+    if (rank_.size() < column.example.size()) rank_.resize(column.example.size());
+    std::int32_t* examples = example_.data();
+    std::int32_t* ranks = rank_.data();
+    std::size_t listed = 0;
     for (std::size_t i = 0; i < column.example.size(); ++i) {
         const std::int32_t example = column.example[i];
-        example_[listed_] = example;
-        rank_[listed_] = column.rank[i];
-        listed_ += weights[static_cast<std::size_t>(example)] > 0.0 ? 1 : 0;
+        examples[listed] = example;
+        ranks[listed] = column.rank[i];
+        listed += sampled[static_cast<std::size_t>(example)];
     }
-    example_.resize(listed_);
+    example_.resize(listed);
+    listed_ = listed;
 }
 
 void Listing::find_groups(const Column& column, std::size_t covered) {
@@ -94,9 +101,8 @@ void Listing::pair_numeric(std::uint32_t present) {
     const bool all_listed = std::none_of(groups_.begin(), groups_.end(), is_implicit);
     std::size_t middle = 0;
     while (middle < splits && (all_listed ? 2 * groups_[middle].end <= present : !is_implicit(groups_[middle]))) ++middle;
-    splits_.resize(splits);
+    splits_ = splits;
     pairs_.resize(splits);
-    for (std::size_t s = 0; s < splits; ++s) splits_[s] = {groups_[s].rank, groups_[s + 1].rank};
     for (std::size_t s = 0; s < middle; ++s) {
         const Group& group = groups_[s];
         const auto slot = static_cast<std::uint32_t>(2 * s);
@@ -116,9 +122,9 @@ void Listing::pair_nominal(std::uint32_t present, std::uint32_t covered) {
     // The second category of two, with nothing missing, would repeat the candidates of the first.
     const std::size_t categories = groups_.size() == 2 && missing().empty() ? 1 : groups_.size();
     const auto listed = static_cast<std::uint32_t>(listed_);
+    splits_ = categories;
     for (std::size_t g = 0; g < categories; ++g) {
         const Group& group = groups_[g];
-        splits_.push_back({group.rank, 0});
         const std::uint32_t equal = group.count == covered ? 0 : group.count;
         const std::uint32_t other = present - group.count;
         const auto slot = static_cast<std::uint32_t>(2 * g);

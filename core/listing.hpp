@@ -10,8 +10,6 @@
 
 namespace labelboost {
 
-constexpr std::int32_t kImplicit = -2;  // stands for a rank in lookups by example: not listed
-
 // Where a feature can be cut: numeric ones between two ranks, nominal ones at the category `below`.
 struct Split {
     std::int32_t below, above;
@@ -38,12 +36,15 @@ public:
         std::uint32_t count;
     };
 
-    // sample: covered examples, ascending; weights: by example, zero for what is not covered.
-    void collect(const Column& column, const std::vector<std::int32_t>& sample, const std::vector<double>& weights);
+    // sample: covered examples, ascending; sampled: by example, 1 for these and 0 for others.
+    void collect(const Column& column, const std::vector<std::int32_t>& sample,
+                 const std::vector<std::uint8_t>& sampled);
 
     std::span<const std::int32_t> examples() const { return std::span(example_).first(listed_); }
     std::span<const std::int32_t> missing() const { return std::span(example_).subspan(listed_); }
-    const std::vector<Split>& splits() const { return splits_; }
+    std::size_t splits() const { return splits_; }
+    // Where split number s cuts the feature.
+    Split split(std::size_t s, const Column& column) const;
     const std::vector<CandidatePair>& pairs() const { return pairs_; }
     std::span<const std::int32_t> part(const CandidatePair& pair) const {
         return examples().subspan(pair.begin, pair.end - pair.begin);
@@ -54,7 +55,7 @@ public:
 
 private:
     void list_by_sorting(const Column& column, const std::vector<std::int32_t>& sample);
-    void list_by_filtering(const Column& column, const std::vector<double>& weights);
+    void list_by_filtering(const Column& column, const std::vector<std::uint8_t>& sampled);
     void find_groups(const Column& column, std::size_t covered);
     void pair_numeric(std::uint32_t present);
     void pair_nominal(std::uint32_t present, std::uint32_t covered);
@@ -63,7 +64,7 @@ private:
     std::vector<std::int32_t> example_, rank_;
     std::vector<std::uint64_t> keys_;
     std::vector<Group> groups_;
-    std::vector<Split> splits_;
+    std::size_t splits_ = 0;
     std::vector<CandidatePair> pairs_;
 };
 

@@ -11,7 +11,8 @@ namespace labelboost {
 
 constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15ULL;
 
-constexpr std::uint64_t mix(std::uint64_t x) {
+// Always inlined, as the kernels of all instruction sets use it.
+[[gnu::always_inline]] constexpr std::uint64_t mix(std::uint64_t x) {
     x += kGolden;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
@@ -23,6 +24,7 @@ public:
     Stream(std::uint64_t seed, std::uint64_t attempt, std::uint64_t purpose)
         : key_(mix(mix(mix(seed) + attempt) + purpose)) {}
 
+    std::uint64_t key() const { return key_; }
     // A number in [0, n).
     std::size_t below(std::uint64_t i, std::size_t n) const {
         const double unit = static_cast<double>(mix(key_ + i * kGolden) >> 11) * 0x1p-53;

@@ -27,14 +27,17 @@ double threshold(const Column& column, Split split) {
     return midpoint(column.high[below], column.low[column.binned ? below + 1 : above]);
 }
 
-// The best of all qualities, exact or approximate, that are known.
-double best_quality(const std::vector<FeatureCandidates>& candidates) {
+double best_known(const FeatureCandidates& feature) {
     double best = kInfinity;
-    for (const FeatureCandidates& feature : candidates) {
-        for (const double quality : feature.quality) {
-            if (quality > -kInfinity) best = std::min(best, quality);
-        }
+    for (const double quality : feature.quality) {
+        if (quality > -kInfinity) best = std::min(best, quality);
     }
+    return best;
+}
+
+double best_of_all(const std::vector<FeatureCandidates>& candidates) {
+    double best = kInfinity;
+    for (const FeatureCandidates& feature : candidates) best = std::min(best, feature.best);
     return best;
 }
 
@@ -48,7 +51,7 @@ std::size_t end_of_run(std::span<const CandidatePair> pairs, std::size_t begin) 
 }  // namespace
 
 Search::Search(const Columns& columns, const Settings& settings, const Form& form, ThreadPool& pool)
-    : columns_(columns), settings_(settings), form_(form), pool_(pool), anchor_(form, settings), rank_lookup_(columns.examples, kImplicit) {
+    : columns_(columns), settings_(settings), form_(form), pool_(pool), anchor_(form, settings), dropped_(columns.examples, 0) {
     for (std::size_t thread = 0; thread < pool.size(); ++thread) scratch_.emplace_back(form_, settings_);
 }
 
@@ -57,26 +60,30 @@ std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const
                                                  double root_noise, Interrupt& interrupt) {
     std::vector<FeatureCandidates> candidates(features.size());
     find_candidates({coverage, gradients, interrupt}, features, incumbent, candidates);
-    const double best = best_quality(candidates);
+    const double best = best_of_all(candidates);
+    if (best == kInfinity) return std::nullopt;
+    const double equal = best + kTie * std::abs(best);
     for (std::size_t i = 0; i < features.size(); ++i) {
+        if (!(candidates[i].best <= equal)) continue;
         const std::vector<double>& quality = candidates[i].quality;
-        const auto found = std::find_if(quality.begin(), quality.end(),
-                                        [&](double q) { return q <= best + kTie * std::abs(best); });
-        if (found == quality.end()) continue;
+        const auto found = std::find_if(quality.begin(), quality.end(), [&](double q) { return q <= equal; });
         if (!(*found < incumbent - kTie * std::abs(incumbent) - root_noise)) return std::nullopt;
         const auto position = static_cast<std::size_t>(found - quality.begin());
-        const Split split = candidates[i].splits[position / 2];
-        const bool first = position % 2 == 0;
-        const Column& column = columns_.features[static_cast<std::size_t>(features[i])];
-        if (column.nominal) {
-            return Refinement{{features[i], first ? Operator::equal : Operator::not_equal,
-                               column.low[static_cast<std::size_t>(split.below)]},
-                              *found};
-        }
-        return Refinement{{features[i], first ? Operator::less_equal : Operator::greater, threshold(column, split)},
-                          *found};
+        return Refinement{condition(coverage, features[i], position), *found};
     }
     return std::nullopt;
+}
+
+Condition Search::condition(const Coverage& coverage, std::int32_t feature, std::size_t position) {
+    const Column& column = columns_.features[static_cast<std::size_t>(feature)];
+    Listing& listing = scratch_[0].listing;
+    listing.collect(column, coverage.sample, coverage.sampled);
+    const Split split = listing.split(position / 2, column);
+    const bool first = position % 2 == 0;
+    if (column.nominal) {
+        return {feature, first ? Operator::equal : Operator::not_equal, column.low[static_cast<std::size_t>(split.below)]};
+    }
+    return {feature, first ? Operator::less_equal : Operator::greater, threshold(column, split)};
 }
 
 // In the end the qualities of all that come within rounding of the best are exact; candidates that are certainly
@@ -88,9 +95,10 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
             work(columns_.features[static_cast<std::size_t>(features[i])], scratch_[thread], candidates[i]);
         });
         for (Scratch& scratch : scratch_) scratch.scorer.flush();
+        for (FeatureCandidates& feature : candidates) feature.best = best_known(feature);
     };
     const auto reach = [&] {
-        double quality = std::min(best_quality(candidates), incumbent);
+        double quality = std::min(best_of_all(candidates), incumbent);
         for (const FeatureCandidates& feature : candidates) quality = std::min(quality, feature.attained);
         return quality;
     };
@@ -118,16 +126,15 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
 
 void Search::scan(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const {
     Listing& listing = scratch.listing;
-    listing.collect(column, task.coverage.sample, task.coverage.weights);
-    out.splits = listing.splits();
-    out.quality.assign(2 * out.splits.size(), kInfinity);
+    listing.collect(column, task.coverage.sample, task.coverage.sampled);
+    out.quality.assign(2 * listing.splits(), kInfinity);
     if (anchored_) {
         bound(task, scratch, out);
         return;
     }
     total_up(task, scratch);
     if (!column.nominal && Screening::possible(form_, settings_) &&
-        Screening::pays(listing.examples().size(), out.splits.size())) {
+        Screening::pays(listing.examples().size(), listing.splits())) {
         screen(task, scratch, out);
     } else {
         scan_exactly(task, scratch, nullptr, out);
@@ -204,10 +211,14 @@ void Search::screen(const Task& task, Scratch& scratch, FeatureCandidates& out) 
 void Search::confirm(const Task& task, const Column& column, Scratch& scratch, double limit,
                      FeatureCandidates& out) const {
     std::vector<bool> wanted(out.quality.size());
-    std::transform(out.quality.begin(), out.quality.end(), wanted.begin(), [&](double q) { return q <= limit; });
+    bool any = false;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        wanted[i] = out.quality[i] <= limit;
+        any = any || wanted[i];
+    }
     std::fill(out.quality.begin(), out.quality.end(), kInfinity);
-    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
-    scratch.listing.collect(column, task.coverage.sample, task.coverage.weights);
+    if (!any) return;
+    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled);
     total_up(task, scratch);
     scan_exactly(task, scratch, &wanted, out);
 }
@@ -233,7 +244,7 @@ void Search::bound(const Task& task, Scratch& scratch, FeatureCandidates& out) c
 void Search::settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const {
     const auto possible = [&](double quality) { return quality <= (1.0 - kBoundMargin) * scratch.reached; };
     if (std::none_of(out.optimistic.begin(), out.optimistic.end(), possible)) return;
-    scratch.listing.collect(column, task.coverage.sample, task.coverage.weights);
+    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled);
     scratch.walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
     std::vector<bool> left_over(out.quality.size(), false);
     const auto slot = [&](const CandidatePair& pair) { return side == Side::part ? pair.part_slot : pair.rest_slot(); };
@@ -328,40 +339,44 @@ void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>
 void Search::restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients,
                       Interrupt& interrupt) {
     const Column& column = columns_.features[static_cast<std::size_t>(condition.feature)];
-    const std::vector<std::int32_t>* rank_of = &column.rank_of;
-    if (column.rank_of.empty()) {
-        for (std::size_t i = 0; i < column.example.size(); ++i) {
-            rank_lookup_[static_cast<std::size_t>(column.example[i])] = column.rank[i];
-        }
-        for (const std::int32_t example : column.missing) rank_lookup_[static_cast<std::size_t>(example)] = -1;
-        rank_of = &rank_lookup_;
-    }
     const std::int32_t last = column.last_rank_up_to(condition.value);
-    const auto dropped = [&](std::int32_t example) {
-        std::int32_t rank = (*rank_of)[static_cast<std::size_t>(example)];
-        if (rank == kImplicit) rank = column.implicit_rank;
-        if (rank < 0) return true;
+    const auto drops = [&](std::int32_t rank) -> std::uint8_t {
         switch (condition.op) {
             case Operator::less_equal: return rank > last;
             case Operator::greater: return rank <= last;
             case Operator::equal: return rank != last;
             case Operator::not_equal: return rank == last;
         }
-        return true;
+        return 1;
     };
-    std::vector<std::int32_t> dropped_sample;
-    std::erase_if(coverage.sample, [&](std::int32_t example) {
-        if (!dropped(example)) return false;
-        dropped_sample.push_back(example);
-        return true;
-    });
-    std::erase_if(coverage.all, dropped);
-    if (column.rank_of.empty()) {
-        for (const std::int32_t example : column.example) rank_lookup_[static_cast<std::size_t>(example)] = kImplicit;
-        for (const std::int32_t example : column.missing) rank_lookup_[static_cast<std::size_t>(example)] = kImplicit;
+    // Only listed examples are looked at one by one.
+    std::fill(dropped_.begin(), dropped_.end(), drops(column.implicit_rank));
+    for (std::size_t i = 0; i < column.example.size(); ++i) {
+        dropped_[static_cast<std::size_t>(column.example[i])] = drops(column.rank[i]);
     }
-    drop_from_total(coverage, dropped_sample, gradients, interrupt);
-    for (const std::int32_t example : dropped_sample) coverage.weights[static_cast<std::size_t>(example)] = 0.0;
+    for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = 1;
+    dropped_sample_.resize(coverage.sample.size());
+    std::size_t kept = 0, dropped = 0;
+    for (const std::int32_t example : coverage.sample) {
+        const std::uint8_t drop = dropped_[static_cast<std::size_t>(example)];
+        dropped_sample_[dropped] = example;
+        coverage.sample[kept] = example;
+        dropped += drop;
+        kept += 1 - drop;
+    }
+    coverage.sample.resize(kept);
+    dropped_sample_.resize(dropped);
+    kept = 0;
+    for (const std::int32_t example : coverage.all) {
+        coverage.all[kept] = example;
+        kept += 1 - dropped_[static_cast<std::size_t>(example)];
+    }
+    coverage.all.resize(kept);
+    drop_from_total(coverage, dropped_sample_, gradients, interrupt);
+    for (const std::int32_t example : dropped_sample_) {
+        coverage.weights[static_cast<std::size_t>(example)] = 0.0;
+        coverage.sampled[static_cast<std::size_t>(example)] = 0;
+    }
 }
 
 }  // namespace labelboost

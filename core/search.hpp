@@ -32,6 +32,7 @@ struct Coverage {
     std::vector<std::int32_t> all;     // covered training examples, ascending
     std::vector<std::int32_t> sample;  // those of them in the sample
     std::vector<double> weights;       // by example; zero for what is not in `sample`
+    std::vector<std::uint8_t> sampled;  // by example; 1 for what is in `sample`, else 0
     AlignedVector total;               // sums over the sample
     double weight = 0.0;               // sum of weights of the sample
     double summed_weight = 0.0;        // the same when `total` was last summed up, not subtracted from
@@ -39,8 +40,8 @@ struct Coverage {
 
 // The qualities of the candidates of one feature, two per split. Infinite: not a candidate, or out of the question.
 struct FeatureCandidates {
-    std::vector<Split> splits;
     std::vector<double> quality;
+    double best = std::numeric_limits<double>::infinity();  // of the qualities that are known
     bool screened = false;           // qualities are nearly right only, or -infinity where the screening could not tell
     std::vector<double> optimistic;  // if bounded: the best quality that is possible; `quality` follows later
     double attained = std::numeric_limits<double>::infinity();  // if bounded: some candidate is as good as this
@@ -90,6 +91,8 @@ private:
     };
     enum class Side { part, rest };
 
+    // The condition of a feature's candidate.
+    Condition condition(const Coverage& coverage, std::int32_t feature, std::size_t position);
     void find_candidates(const Task& task, const std::vector<std::int32_t>& features, double incumbent,
                          std::vector<FeatureCandidates>& candidates);
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
@@ -119,8 +122,9 @@ private:
     ThreadPool& pool_;
     Anchor anchor_;
     bool anchored_ = false;
-    std::vector<Scratch> scratch_;           // per thread
-    std::vector<std::int32_t> rank_lookup_;  // by example, for sparse features; kImplicit when unused
+    std::vector<Scratch> scratch_;  // per thread
+    std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
+    std::vector<std::int32_t> dropped_sample_;
 };
 
 }  // namespace labelboost

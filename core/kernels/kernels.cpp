@@ -2,6 +2,7 @@
 #include "kernels.hpp"
 
 #include "cholesky.hpp"
+#include "draws.hpp"
 #include "label_bins.hpp"
 #include "losses.hpp"
 #include "profiles.hpp"
@@ -19,9 +20,11 @@ namespace labelboost {
 extern const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA);
 const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     LABELBOOST_TEXT(LABELBOOST_ISA),
+    draw,
     add_scores,
     update_gradient,
     advance_gradient,
+    label_gradients,
     loss_value,
     add_diagonal,
     add_joint,

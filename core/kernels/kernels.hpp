@@ -42,6 +42,9 @@ struct GainBounds {
 struct Kernels {
     const char* name;
 
+    // out[i] = draw number begin + i of the stream with this key: a number below n, which must be less than 2^31.
+    void (*draw)(std::uint64_t key, std::size_t begin, std::size_t count, std::uint32_t n, std::uint32_t* out);
+
     // scores += head in the label blocks [begin, end); returns the largest size of a score there, before or after.
     double (*add_scores)(double* scores, const double* head, std::size_t begin, std::size_t end);
     // The gradient of one example after its scores in the label blocks [begin, end) changed; returns the slack of
@@ -52,6 +55,8 @@ struct Kernels {
     // exp(h) and exp(-h). Not for huge scores, whose exponentials may have vanished.
     double (*advance_gradient)(const double* raise, const double* lower, std::size_t padded, double slack,
                                double* gradient);
+    // The gradients of the label-wise loss at single scores, in vectors of kLanes; signs: +1 or -1.
+    void (*label_gradients)(const double* scores, const double* signs, std::size_t count, double* gradients);
     double (*loss_value)(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded,
                          double* scratch);
 

@@ -70,11 +70,18 @@ inline double example_logistic_gradient(const double* scores, const std::int8_t*
     return scale * __builtin_exp(-shift);
 }
 
+inline Vec label_logistic_gradient(Vec score, Vec sign) { return -sign / (1.0 + exponential(sign * score)); }
+
 inline void label_logistic_gradient(const double* scores, const std::int8_t* signs, std::size_t padded,
                                     double* gradient) {
     for (std::size_t c = 0; c < padded; c += kLanes) {
-        const Vec sign = load_signs(signs + c);
-        store(gradient + c) = -sign / (1.0 + exponential(sign * load(scores + c)));
+        store(gradient + c) = label_logistic_gradient(load(scores + c), load_signs(signs + c));
+    }
+}
+
+void label_gradients(const double* scores, const double* signs, std::size_t count, double* gradients) {
+    for (std::size_t c = 0; c < count; c += kLanes) {
+        store(gradients + c) = label_logistic_gradient(load(scores + c), load(signs + c));
     }
 }
 
