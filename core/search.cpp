@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace labelboost {
 namespace {
@@ -48,6 +49,20 @@ std::size_t end_of_run(std::span<const CandidatePair> pairs, std::size_t begin) 
     return end;
 }
 
+// A piece of the pairs. None begins in the midst of a run.
+std::span<const CandidatePair> select(std::span<const CandidatePair> pairs, Piece piece) {
+    const auto boundary = [&](std::size_t i) {
+        const std::size_t place = i * pairs.size() / piece.of;
+        const auto possible = [&](std::size_t at) { return at == 0 || at == pairs.size() || pairs[at].starts_anew; };
+        for (std::size_t away = 0;; ++away) {  // ends at the latest at either end of all
+            if (away <= place && possible(place - away)) return place - away;
+            if (place + away <= pairs.size() && possible(place + away)) return place + away;
+        }
+    };
+    const std::size_t begin = boundary(piece.number);
+    return pairs.subspan(begin, boundary(piece.number + 1) - begin);
+}
+
 }  // namespace
 
 Search::Search(const Columns& columns, const Settings& settings, const Form& form, ThreadPool& pool)
@@ -86,12 +101,28 @@ Condition Search::condition(const Coverage& coverage, std::int32_t feature, std:
     return {feature, first ? Operator::less_equal : Operator::greater, threshold(column, split)};
 }
 
+// Positions of the features such that threads get the most work first, and little is left when the first one runs dry.
+std::vector<std::size_t> Search::longest_first(const std::vector<std::int32_t>& features) const {
+    std::vector<std::size_t> order(features.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (pool_.size() == 1) return order;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const auto length = [&](std::size_t i) {
+            return columns_.features[static_cast<std::size_t>(features[i])].example.size();
+        };
+        return length(a) > length(b);
+    });
+    return order;
+}
+
 // In the end the qualities of all that come within rounding of the best are exact; candidates that are certainly
 // worse than that, or than the incumbent, may have an infinite one.
 void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& features, double incumbent,
                              std::vector<FeatureCandidates>& candidates) {
+    const std::vector<std::size_t> order = longest_first(features);
     const auto for_each_feature = [&](const auto& work) {
-        pool_.run(features.size(), task.interrupt, [&](std::size_t i, std::size_t thread) {
+        pool_.run(features.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+            const std::size_t i = order[number];
             work(columns_.features[static_cast<std::size_t>(features[i])], scratch_[thread], candidates[i]);
         });
         for (Scratch& scratch : scratch_) scratch.scorer.flush();
@@ -105,9 +136,13 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
     const double noise = kNoise * task.coverage.weight;
     anchored_ = form_.with_slack && anchor_.prepare(task.coverage.total, noise, task.interrupt);
     for (Scratch& scratch : scratch_) scratch.scorer.begin(noise, task.interrupt);
-    for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
-        scan(task, column, scratch, feature);
-    });
+    if (pool_.size() == 1) {
+        for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
+            scan(task, column, scratch, {0, 1}, feature);
+        });
+    } else {
+        scan_in_pieces(task, features, order, candidates);
+    }
     if (anchored_) {
         // The rests are the better ones as a rule: what they reach spares most parts a closer look.
         for (const Side side : {Side::rest, Side::part}) {
@@ -124,20 +159,47 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
     }
 }
 
-void Search::scan(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const {
+// Features are few, and one may take as long as several others: with both ends of a feature as tasks of their own,
+// threads rarely wait for each other.
+void Search::scan_in_pieces(const Task& task, const std::vector<std::int32_t>& features,
+                            const std::vector<std::size_t>& order, std::vector<FeatureCandidates>& candidates) {
+    constexpr std::size_t kPieces = 2;
+    std::vector<FeatureCandidates> pieces(kPieces * features.size());
+    pool_.run(pieces.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+        const std::size_t i = kPieces * order[number / kPieces] + number % kPieces;
+        const Column& column = columns_.features[static_cast<std::size_t>(features[i / kPieces])];
+        scan(task, column, scratch_[thread], {i % kPieces, kPieces}, pieces[i]);
+    });
+    for (Scratch& scratch : scratch_) scratch.scorer.flush();
+    for (std::size_t i = 0; i < features.size(); ++i) {
+        candidates[i] = std::move(pieces[kPieces * i]);
+        for (std::size_t piece = 1; piece < kPieces; ++piece) candidates[i].join(pieces[kPieces * i + piece]);
+        candidates[i].best = best_known(candidates[i]);
+    }
+}
+
+void FeatureCandidates::join(const FeatureCandidates& other) {
+    for (std::size_t i = 0; i < quality.size(); ++i) quality[i] = std::min(quality[i], other.quality[i]);
+    for (std::size_t i = 0; i < optimistic.size(); ++i) optimistic[i] = std::min(optimistic[i], other.optimistic[i]);
+    attained = std::min(attained, other.attained);
+    screened = screened || other.screened;
+}
+
+void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
     Listing& listing = scratch.listing;
     listing.collect(column, task.coverage.sample, task.coverage.sampled);
     out.quality.assign(2 * listing.splits(), kInfinity);
+    const std::span<const CandidatePair> pairs = select(listing.pairs(), piece);
     if (anchored_) {
-        bound(task, scratch, out);
+        bound(task, scratch, pairs, out);
         return;
     }
     total_up(task, scratch);
     if (!column.nominal && Screening::possible(form_, settings_) &&
         Screening::pays(listing.examples().size(), listing.splits())) {
-        screen(task, scratch, out);
+        screen(task, scratch, pairs, out);
     } else {
-        scan_exactly(task, scratch, nullptr, out);
+        scan_exactly(task, scratch, pairs, nullptr, out);
     }
 }
 
@@ -151,10 +213,9 @@ void Search::total_up(const Task& task, Scratch& scratch) const {
 }
 
 // wanted: which candidates to score; null for all.
-void Search::scan_exactly(const Task& task, Scratch& scratch, const std::vector<bool>* wanted,
-                          FeatureCandidates& out) const {
+void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+                          const std::vector<bool>* wanted, FeatureCandidates& out) const {
     const auto target = [&](std::size_t i) { return wanted == nullptr || (*wanted)[i] ? &out.quality[i] : nullptr; };
-    const std::span<const CandidatePair> pairs = scratch.listing.pairs();
     for (std::size_t begin = 0; begin < pairs.size();) {
         const std::size_t next = end_of_run(pairs, begin);
         std::size_t end = next;  // nothing needs to be summed up behind the last candidate that is wanted
@@ -189,9 +250,9 @@ void Search::count_work(Scratch& scratch, double work, Interrupt& interrupt) {
     interrupt.check();
 }
 
-void Search::screen(const Task& task, Scratch& scratch, FeatureCandidates& out) const {
+void Search::screen(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+                    FeatureCandidates& out) const {
     const Listing& listing = scratch.listing;
-    const std::span<const CandidatePair> pairs = listing.pairs();
     // The pairs of either end of the feature form a list of their own.
     for (std::size_t begin = 0; begin < pairs.size();) {
         const std::size_t end = end_of_run(pairs, begin);
@@ -220,10 +281,11 @@ void Search::confirm(const Task& task, const Column& column, Scratch& scratch, d
     if (!any) return;
     scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled);
     total_up(task, scratch);
-    scan_exactly(task, scratch, &wanted, out);
+    scan_exactly(task, scratch, scratch.listing.pairs(), &wanted, out);
 }
 
-void Search::bound(const Task& task, Scratch& scratch, FeatureCandidates& out) const {
+void Search::bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+                   FeatureCandidates& out) const {
     ProfileWalk& walk = scratch.walk;
     out.optimistic.assign(out.quality.size(), kInfinity);
     const auto note = [&](std::size_t slot, std::size_t count, const auto& bounds) {
@@ -233,7 +295,7 @@ void Search::bound(const Task& task, Scratch& scratch, FeatureCandidates& out) c
         out.attained = std::min(out.attained, -gain.lower);
     };
     walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
-    for (const CandidatePair& pair : scratch.listing.pairs()) {
+    for (const CandidatePair& pair : pairs) {
         walk.advance(pair);
         note(pair.part_slot, pair.part_count, [&] { return walk.part_bounds(); });
         note(pair.rest_slot(), pair.rest_count, [&] { return walk.rest_bounds(); });
@@ -262,7 +324,7 @@ void Search::settle(const Task& task, const Column& column, Scratch& scratch, Si
     }
     if (std::find(left_over.begin(), left_over.end(), true) == left_over.end()) return;
     total_up(task, scratch);
-    scan_exactly(task, scratch, &left_over, out);
+    scan_exactly(task, scratch, scratch.listing.pairs(), &left_over, out);
 }
 
 // Returns whether the quality of a candidate is decided, having stored it unless it is too bad.

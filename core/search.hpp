@@ -45,6 +45,13 @@ struct FeatureCandidates {
     bool screened = false;           // qualities are nearly right only, or -infinity where the screening could not tell
     std::vector<double> optimistic;  // if bounded: the best quality that is possible; `quality` follows later
     double attained = std::numeric_limits<double>::infinity();  // if bounded: some candidate is as good as this
+
+    // Takes over what another thread found out about other candidates of the feature.
+    void join(const FeatureCandidates& other);
+};
+
+struct Piece {
+    std::size_t number, of;
 };
 
 class Search {
@@ -97,10 +104,14 @@ private:
                          std::vector<FeatureCandidates>& candidates);
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt) const;
-    void scan(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
-    void scan_exactly(const Task& task, Scratch& scratch, const std::vector<bool>* wanted, FeatureCandidates& out) const;
-    void screen(const Task& task, Scratch& scratch, FeatureCandidates& out) const;
-    void bound(const Task& task, Scratch& scratch, FeatureCandidates& out) const;
+    std::vector<std::size_t> longest_first(const std::vector<std::int32_t>& features) const;
+    void scan_in_pieces(const Task& task, const std::vector<std::int32_t>& features, const std::vector<std::size_t>& order,
+                        std::vector<FeatureCandidates>& candidates);
+    void scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
+    void scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+                      const std::vector<bool>* wanted, FeatureCandidates& out) const;
+    void screen(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;
+    void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;
     // Makes those qualities exact that may be the best, and leaves or makes the others infinite: of a screened feature,
     // if they are up to `limit`, and of one side of the splits of a bounded feature, if they come near what is reached.
     void confirm(const Task& task, const Column& column, Scratch& scratch, double limit, FeatureCandidates& out) const;

@@ -11,6 +11,17 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// How often to look for something before going to sleep: about a tenth of a millisecond.
+constexpr int kLooks = 4000;
+
+void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
 }  // namespace
 
 void Interrupt::check() {
@@ -36,10 +47,8 @@ ThreadPool::ThreadPool(std::size_t threads) {
 }
 
 ThreadPool::~ThreadPool() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-    }
+    stopping_ = true;
+    { const std::lock_guard lock(mutex_); }
     start_.notify_all();
     for (std::thread& worker : workers_) worker.join();
 }
@@ -53,31 +62,18 @@ void ThreadPool::run(std::size_t tasks, Interrupt& interrupt,
         }
         return;
     }
-    {
-        const std::lock_guard lock(mutex_);
-        task_ = &task;
-        tasks_ = tasks;
-        next_ = 0;
-        error_ = nullptr;
-        busy_ = workers_.size();
-        ++generation_;
+    task_ = &task;
+    tasks_ = tasks;
+    next_ = 0;
+    error_ = nullptr;
+    helpers_ = 0;
+    ++generation_;
+    if (sleeping_ > 0) {
+        { const std::lock_guard lock(mutex_); }
+        start_.notify_all();
     }
-    start_.notify_all();
     take_tasks(0);
-    std::unique_lock lock(mutex_);
-    while (!done_.wait_for(lock, std::chrono::duration<double>(kPollSeconds), [this] { return busy_ == 0; })) {
-        // The others may still be at work for long: keep listening to the user on their behalf.
-        lock.unlock();
-        try {
-            interrupt.poll();
-        } catch (...) {
-            lock.lock();
-            if (!error_) error_ = std::current_exception();
-            continue;
-        }
-        lock.lock();
-    }
-    task_ = nullptr;
+    close_when_done(interrupt);
     if (error_) std::rethrow_exception(error_);
 }
 
@@ -91,17 +87,68 @@ void ThreadPool::take_tasks(std::size_t thread) {
     }
 }
 
+bool ThreadPool::close() {
+    int nobody = 0;
+    return helpers_.compare_exchange_strong(nobody, kClosed);
+}
+
+void ThreadPool::close_when_done(Interrupt& interrupt) {
+    for (int look = 0; look < kLooks; ++look) {
+        if (close()) return;
+        relax();
+    }
+    std::unique_lock lock(mutex_);
+    owner_sleeps_ = true;
+    while (!done_.wait_for(lock, std::chrono::duration<double>(kPollSeconds), [this] { return close(); })) {
+        // The others may still be at work for long: keep listening to the user on their behalf.
+        lock.unlock();
+        try {
+            interrupt.poll();
+        } catch (...) {
+            lock.lock();
+            if (!error_) error_ = std::current_exception();
+            continue;
+        }
+        lock.lock();
+    }
+    owner_sleeps_ = false;
+}
+
+bool ThreadPool::join() {
+    int helpers = helpers_;
+    while (helpers != kClosed) {
+        if (helpers_.compare_exchange_weak(helpers, helpers + 1)) return true;
+    }
+    return false;
+}
+
+void ThreadPool::leave() {
+    --helpers_;
+    if (!owner_sleeps_) return;
+    { const std::lock_guard lock(mutex_); }
+    done_.notify_all();
+}
+
+void ThreadPool::wait_for_work(unsigned seen) {
+    for (int look = 0; look < kLooks; ++look) {
+        if (stopping_ || generation_ != seen) return;
+        relax();
+    }
+    std::unique_lock lock(mutex_);
+    ++sleeping_;
+    start_.wait(lock, [&] { return stopping_ || generation_ != seen; });
+    --sleeping_;
+}
+
 void ThreadPool::work(std::size_t thread) {
     unsigned seen = 0;
-    std::unique_lock lock(mutex_);
     while (true) {
-        start_.wait(lock, [&] { return stopping_ || generation_ != seen; });
+        wait_for_work(seen);
         if (stopping_) return;
         seen = generation_;
-        lock.unlock();
+        if (!join()) continue;
         take_tasks(thread);
-        lock.lock();
-        if (--busy_ == 0) done_.notify_all();
+        leave();
     }
 }
 

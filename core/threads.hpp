@@ -34,6 +34,8 @@ private:
     double last_poll_ = 0.0;
 };
 
+// Work is often handed out every few microseconds, so threads that have nothing to do look out for more for a while
+// before they go to sleep, and nobody waits for a thread that has not woken up in time to take part.
 class ThreadPool {
 public:
     explicit ThreadPool(std::size_t threads);
@@ -48,19 +50,29 @@ public:
     void run(std::size_t tasks, Interrupt& interrupt, const std::function<void(std::size_t, std::size_t)>& task);
 
 private:
+    static constexpr int kClosed = -1;
+
     void work(std::size_t thread);
     void take_tasks(std::size_t thread);
+    void wait_for_work(unsigned seen);
+    bool join();
+    void leave();
+    bool close();
+    void close_when_done(Interrupt& interrupt);
 
     std::vector<std::thread> workers_;
-    std::mutex mutex_;
-    std::condition_variable start_, done_;
     const std::function<void(std::size_t, std::size_t)>* task_ = nullptr;
     std::size_t tasks_ = 0;
     std::atomic<std::size_t> next_{0};
-    std::size_t busy_ = 0;
-    unsigned generation_ = 0;
-    bool stopping_ = false;
-    std::exception_ptr error_;
+    std::atomic<int> helpers_{kClosed};     // workers that take part, while there is work to take part in
+    std::atomic<unsigned> generation_{0};   // grows with every run
+    std::atomic<bool> stopping_{false};
+    // For those who sleep; who changes what they wait for takes the mutex once before notifying them.
+    std::mutex mutex_;
+    std::condition_variable start_, done_;
+    std::atomic<int> sleeping_{0};
+    std::atomic<bool> owner_sleeps_{false};
+    std::exception_ptr error_;  // guarded by mutex_
 };
 
 }  // namespace labelboost

@@ -24,7 +24,7 @@ from labelboost.data.synthetic import make_multilabel
 
 PROBLEMS = {
     "many rules": "X, Y = data(3000, 20, 20)\nparameters = dict(n_rules=10**6)",
-    "one long rule": "X, Y = data(4000, 30, 100)\nparameters = dict(n_rules=2)",
+    "one long rule": "X, Y = data(40000, 30, 200)\nparameters = dict(n_rules=2)",
     "label-wise": (
         "X, Y = data(100000, 10, 20)\nparameters = dict(n_rules=10**6, loss='label_logistic')"
     ),
