@@ -35,7 +35,7 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
       signs_(columns_->examples * padded_size(labels_count_), 0),
       weights_(std::move(weights)),
       settings_(settings),
-      form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_)},
+      form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_, columns_->any_binned())},
       pool_(threads),
       gradients_(columns_->examples, labels_count_, Screening::possible(form_, settings_)),
       scores_(columns_->examples, labels_count_),

@@ -16,9 +16,11 @@ constexpr int kMostSteps = 12;
 
 }  // namespace
 
-bool bounds_possible(const Settings& settings, std::size_t labels) {
-    return settings.joint() && settings.l2 > 0.0 && labels >= kFewestLabels;
+bool bounds_possible(const Settings& settings, std::size_t labels, bool binned_features) {
+    return settings.joint() && settings.l2 > 0.0 && (binned_features || bounds_pay(labels));
 }
+
+bool bounds_pay(std::size_t labels) { return labels >= kFewestLabels; }
 
 bool Anchor::prepare(const AlignedVector& total, double noise, Interrupt& interrupt) {
     const JointLayout joint(form_.labels);
@@ -66,8 +68,34 @@ void Anchor::solve(const double* residual, double* scratch, double* step) const 
     active_kernels().apply_inverse(inverse_.data(), system_stride(form_.labels), form_.labels, residual, scratch, step);
 }
 
+bool ProfileHistogram::pays(const Column& column, std::size_t covered) {
+    constexpr std::size_t kExamplesPerRank = 16;
+    return !column.rank_of.empty() && covered >= kExamplesPerRank * column.ranks();
+}
+
+void ProfileHistogram::fill(const Column& column, const std::vector<std::int32_t>& sample, const Gradients& gradients,
+                            const std::vector<double>& weights, std::size_t labels, const double* head) {
+    size_ = ProfileLayout(labels).size();
+    counts_.assign(column.ranks() + 1, 0);
+    profiles_.assign(counts_.size() * size_, 0.0);
+    const auto missing = static_cast<std::int32_t>(column.ranks());
+    place_.resize(sample.size());
+    for (std::size_t i = 0; i < sample.size(); ++i) {
+        const std::int32_t rank = column.rank_of[static_cast<std::size_t>(sample[i])];
+        place_[i] = rank < 0 ? missing : rank;
+        ++counts_[static_cast<std::size_t>(place_[i])];
+    }
+    const std::int32_t* place = place_.data();
+    for_each_batch(gradients, weights, sample,
+                   [&](const double* const* rows, const double* row_weights, const double* slacks, std::size_t count) {
+                       active_kernels().add_to_profiles(profiles_.data(), place, rows, row_weights, slacks, count,
+                                                        labels, head);
+                       place += count;
+                   });
+}
+
 ProfileWalk::ProfileWalk(const Form& form, const Settings& settings) : form_(form), settings_(settings) {
-    if (!bounds_possible(settings, form.labels)) return;
+    if (!form.with_slack) return;
     const ProfileLayout layout(form.labels);
     for (AlignedVector* profile : {&part_, &missing_, &removed_}) profile->assign(layout.size(), 0.0);
     for (AlignedVector* vector : {&residual_, &step_, &product_, &scratch_}) vector->assign(layout.padded, 0.0);
@@ -95,18 +123,35 @@ void ProfileWalk::start(const Gradients& gradients, const std::vector<double>& w
     weights_ = &weights;
     listing_ = &listing;
     anchor_ = &anchor;
+    histogram_ = nullptr;
     std::fill(missing_.begin(), missing_.end(), 0.0);
     add(listing.missing(), missing_);
+}
+
+void ProfileWalk::start(const ProfileHistogram& histogram, const Listing& listing, const Anchor& anchor) {
+    listing_ = &listing;
+    anchor_ = &anchor;
+    histogram_ = &histogram;
+    std::copy_n(histogram.missing(), histogram.size(), missing_.begin());
 }
 
 void ProfileWalk::advance(const CandidatePair& pair) {
     pair_ = &pair;
     if (pair.starts_anew) std::fill(part_.begin(), part_.end(), 0.0);
-    add(listing_->added(pair), part_);
+    if (histogram_ == nullptr) {
+        add(listing_->added(pair), part_);
+        return;
+    }
+    const double* added = histogram_->profile(static_cast<std::size_t>(listing_->added_rank(pair)));
+    for (std::size_t c = 0; c < part_.size(); ++c) part_[c] += added[c];
+}
+
+bool ProfileWalk::with_missing() const {
+    return histogram_ != nullptr ? histogram_->counts().back() > 0 : !missing().empty();
 }
 
 const double* ProfileWalk::removed() {
-    if (missing().empty()) return part_.data();
+    if (!with_missing()) return part_.data();
     for (std::size_t c = 0; c < removed_.size(); ++c) removed_[c] = part_[c] + missing_[c];
     return removed_.data();
 }

@@ -20,8 +20,9 @@ namespace labelboost {
 // How far, relatively, a bound may be off by rounding.
 constexpr double kBoundMargin = 1e-6;
 
-// Whether bounds can be had, and pay.
-bool bounds_possible(const Settings& settings, std::size_t labels);
+// Whether bounds can be had, and pay: for many labels, or for features whose values were put into bins.
+bool bounds_possible(const Settings& settings, std::size_t labels, bool binned_features);
+bool bounds_pay(std::size_t labels);
 
 // What a rule covers at present: its profile and, without label bins, its solved system. Shared by all threads.
 class Anchor {
@@ -47,6 +48,27 @@ private:
     AlignedVector profile_, head_, system_, inverse_;
 };
 
+// The profiles of all ranks of a feature with few of them: examples are read in the order in which they lie in memory,
+// whatever their ranks.
+class ProfileHistogram {
+public:
+    static bool pays(const Column& column, std::size_t covered);
+
+    void fill(const Column& column, const std::vector<std::int32_t>& sample, const Gradients& gradients,
+              const std::vector<double>& weights, std::size_t labels, const double* head);
+    // Numbers of examples by rank; the last one counts those without a value.
+    const std::vector<std::uint32_t>& counts() const { return counts_; }
+    const double* profile(std::size_t rank) const { return profiles_.data() + rank * size_; }
+    const double* missing() const { return profile(counts_.size() - 1); }
+    std::size_t size() const { return size_; }
+
+private:
+    std::size_t size_ = 0;
+    std::vector<std::uint32_t> counts_;
+    std::vector<std::int32_t> place_;
+    AlignedVector profiles_;
+};
+
 // One per thread: the profiles of the candidates of one feature, pair by pair.
 class ProfileWalk {
 public:
@@ -55,6 +77,8 @@ public:
     // Starts a feature. The references must stay valid until the next start.
     void start(const Gradients& gradients, const std::vector<double>& weights, const Listing& listing,
                const Anchor& anchor);
+    // The same with the profiles of a histogram, from which the listing was made; only bounds may be asked for then.
+    void start(const ProfileHistogram& histogram, const Listing& listing, const Anchor& anchor);
     // Takes the pairs of the listing one after the other.
     void advance(const CandidatePair& pair);
 
@@ -75,6 +99,7 @@ public:
 private:
     void add(std::span<const std::int32_t> examples, AlignedVector& profile) const;
     void add_product(std::span<const std::int32_t> examples, const AlignedVector& head, AlignedVector& product) const;
+    bool with_missing() const;
     const double* removed();  // the profile of all that is not in the rest
 
     Form form_;
@@ -83,6 +108,7 @@ private:
     const std::vector<double>* weights_ = nullptr;
     const Listing* listing_ = nullptr;
     const Anchor* anchor_ = nullptr;
+    const ProfileHistogram* histogram_ = nullptr;
     const CandidatePair* pair_ = nullptr;
     AlignedVector part_, missing_, removed_, residual_, step_, product_, scratch_;
 };

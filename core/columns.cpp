@@ -1,6 +1,7 @@
 #include "columns.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -30,6 +31,30 @@ std::vector<std::int32_t> quantile_bins(const std::vector<std::size_t>& counts, 
         before += counts[r];
     }
     return bin;
+}
+
+// Replaces the ranks of a column by their bins, and lists the examples by bin: in one pass along the examples, each
+// going to the next place of its bin.
+void regroup(Column& column, const std::vector<std::int32_t>& bin) {
+    if (column.example.empty()) return;
+    const std::int32_t last = *std::max_element(column.example.begin(), column.example.end());
+    std::vector<std::int32_t> bin_of(static_cast<std::size_t>(last) + 1, -1);
+    std::vector<std::size_t> place(column.ranks() + 1, 0);
+    for (std::size_t i = 0; i < column.example.size(); ++i) {
+        const std::int32_t rank = bin[static_cast<std::size_t>(column.rank[i])];
+        if (rank == column.implicit_rank) continue;
+        bin_of[static_cast<std::size_t>(column.example[i])] = rank;
+        ++place[static_cast<std::size_t>(rank) + 1];
+    }
+    std::partial_sum(place.begin(), place.end(), place.begin());
+    column.example.resize(place.back());
+    column.rank.resize(place.back());
+    for (std::size_t n = 0; n < bin_of.size(); ++n) {
+        if (bin_of[n] < 0) continue;
+        const std::size_t target = place[static_cast<std::size_t>(bin_of[n])]++;
+        column.example[target] = static_cast<std::int32_t>(n);
+        column.rank[target] = bin_of[n];
+    }
 }
 
 // entries: the non-missing examples that do not have the implicit value, sorted by (value, example).
@@ -76,28 +101,50 @@ Column build(const std::vector<Entry>& entries, std::vector<std::int32_t> missin
         column.low = std::move(low);
         column.high = std::move(high);
         if (column.implicit_rank >= 0) column.implicit_rank = bin[static_cast<std::size_t>(column.implicit_rank)];
-        std::vector<std::pair<std::int32_t, std::int32_t>> listed;  // (rank, example)
-        for (std::size_t i = 0; i < column.rank.size(); ++i) {
-            const std::int32_t rank = bin[static_cast<std::size_t>(column.rank[i])];
-            if (rank != column.implicit_rank) listed.emplace_back(rank, column.example[i]);
-        }
-        std::sort(listed.begin(), listed.end());
-        column.rank.clear();
-        column.example.clear();
-        for (const auto& [rank, example] : listed) {
-            column.rank.push_back(rank);
-            column.example.push_back(example);
-        }
+        regroup(column, bin);
     }
     return column;
 }
 
+// Numbers in the order of the values: for negative ones all bits are turned, for others the first one.
+std::uint64_t sort_key(double value) {
+    const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);  // -0.0 is the same value as 0.0
+    return bits ^ (bits >> 63 != 0 ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
+}
+
+// By single digits, the last one first, each pass keeping the order of the one before: a few passes over the entries
+// instead of log2(n). Digits that all keys have in common are left out, as are most of those of rounded numbers.
+void sort_by_digits(std::vector<Entry>& entries) {
+    constexpr int kBits = 11;
+    constexpr std::size_t kDigits = std::size_t{1} << kBits;
+    std::uint64_t common = 0;
+    const std::uint64_t first = sort_key(entries.front().value);
+    for (const Entry& entry : entries) common |= sort_key(entry.value) ^ first;
+    std::vector<Entry> other(entries.size());
+    for (int shift = 0; shift < 64; shift += kBits) {
+        const auto digit = [&](std::uint64_t key) { return static_cast<std::size_t>(key >> shift) % kDigits; };
+        if (digit(common) == 0) continue;
+        std::vector<std::size_t> place(kDigits + 1, 0);
+        for (const Entry& entry : entries) ++place[digit(sort_key(entry.value)) + 1];
+        std::partial_sum(place.begin(), place.end(), place.begin());
+        for (const Entry& entry : entries) other[place[digit(sort_key(entry.value))]++] = entry;
+        entries.swap(other);
+    }
+}
+
+// Sorts by (value, example); the examples come in ascending order.
 void sort_entries(std::vector<Entry>& entries) {
+    constexpr std::size_t kFew = 2048;
     const auto before = [](const Entry& a, const Entry& b) {
         return a.value != b.value ? a.value < b.value : a.example < b.example;
     };
-    // Examples come in order, so that features with one value besides zero are sorted already.
-    if (!std::is_sorted(entries.begin(), entries.end(), before)) std::sort(entries.begin(), entries.end(), before);
+    // Features with one value besides zero are sorted already.
+    if (std::is_sorted(entries.begin(), entries.end(), before)) return;
+    if (entries.size() <= kFew) {
+        std::sort(entries.begin(), entries.end(), before);
+    } else {
+        sort_by_digits(entries);
+    }
 }
 
 // The value that more than half of `entries` have, if any, is taken out of the list. Sorted input.

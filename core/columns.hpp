@@ -1,6 +1,7 @@
 // The feature matrix, prepared once per fit: for each feature the examples in the order of their values.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,6 +34,10 @@ struct Column {
 struct Columns {
     std::size_t examples = 0;
     std::vector<Column> features;
+
+    bool any_binned() const {
+        return std::any_of(features.begin(), features.end(), [](const Column& column) { return column.binned; });
+    }
 };
 
 // max_bins: at most so many ranks per numeric feature (quantile bins); 0 for all distinct values.

@@ -27,15 +27,37 @@ void Listing::collect(const Column& column, const std::vector<std::int32_t>& sam
         if (sampled[static_cast<std::size_t>(example)] != 0) example_.push_back(example);
     }
     find_groups(column, sample.size());
+    pair_up(column, static_cast<std::uint32_t>(sample.size()), static_cast<std::uint32_t>(missing().size()));
+}
+
+void Listing::collect_counts(const Column& column, const std::vector<std::uint32_t>& counts) {
+    example_.clear();
+    groups_.clear();
+    std::uint32_t listed = 0;
+    for (std::size_t rank = 0; rank + 1 < counts.size(); ++rank) {
+        if (counts[rank] == 0) continue;
+        groups_.push_back({static_cast<std::int32_t>(rank), listed, listed + counts[rank], counts[rank]});
+        listed += counts[rank];
+    }
+    listed_ = listed;
+    pair_up(column, listed + counts.back(), counts.back());
+    listed_ = 0;  // there are no examples to be had
+}
+
+void Listing::pair_up(const Column& column, std::uint32_t covered, std::uint32_t missing) {
     splits_ = 0;
     pairs_.clear();
+    all_listed_ = std::none_of(groups_.begin(), groups_.end(), is_implicit);
     if (groups_.empty()) return;
-    const auto present = static_cast<std::uint32_t>(sample.size() - missing().size());
     if (column.nominal) {
-        pair_nominal(present, static_cast<std::uint32_t>(sample.size()));
+        pair_nominal(covered - missing, covered, missing > 0);
     } else {
-        pair_numeric(present);
+        pair_numeric(covered - missing);
     }
+}
+
+std::int32_t Listing::added_rank(const CandidatePair& pair) const {
+    return groups_[pair.part_slot % 2 == 0 ? pair.part_slot / 2 : pair.part_slot / 2 + 1].rank;
 }
 
 Split Listing::split(std::size_t s, const Column& column) const {
@@ -98,9 +120,8 @@ void Listing::find_groups(const Column& column, std::size_t covered) {
 // the part is always the smaller one.
 void Listing::pair_numeric(std::uint32_t present) {
     const std::size_t splits = groups_.size() - 1;
-    const bool all_listed = std::none_of(groups_.begin(), groups_.end(), is_implicit);
     std::size_t middle = 0;
-    while (middle < splits && (all_listed ? 2 * groups_[middle].end <= present : !is_implicit(groups_[middle]))) ++middle;
+    while (middle < splits && (all_listed_ ? 2 * groups_[middle].end <= present : !is_implicit(groups_[middle]))) ++middle;
     splits_ = splits;
     pairs_.resize(splits);
     for (std::size_t s = 0; s < middle; ++s) {
@@ -118,9 +139,9 @@ void Listing::pair_numeric(std::uint32_t present) {
     }
 }
 
-void Listing::pair_nominal(std::uint32_t present, std::uint32_t covered) {
+void Listing::pair_nominal(std::uint32_t present, std::uint32_t covered, bool any_missing) {
     // The second category of two, with nothing missing, would repeat the candidates of the first.
-    const std::size_t categories = groups_.size() == 2 && missing().empty() ? 1 : groups_.size();
+    const std::size_t categories = groups_.size() == 2 && !any_missing ? 1 : groups_.size();
     const auto listed = static_cast<std::uint32_t>(listed_);
     splits_ = categories;
     for (std::size_t g = 0; g < categories; ++g) {

@@ -40,8 +40,14 @@ public:
     void collect(const Column& column, const std::vector<std::int32_t>& sample,
                  const std::vector<std::uint8_t>& sampled);
 
+    // The same without the examples themselves, from their numbers by rank; the last number counts those without a value.
+    void collect_counts(const Column& column, const std::vector<std::uint32_t>& counts);
+
     std::span<const std::int32_t> examples() const { return std::span(example_).first(listed_); }
     std::span<const std::int32_t> missing() const { return std::span(example_).subspan(listed_); }
+    // The rank of what the part of a numeric feature's pair has in addition to that of the pair before.
+    std::int32_t added_rank(const CandidatePair& pair) const;
+    bool all_listed() const { return all_listed_; }  // no covered example has the implicit value
     std::size_t splits() const { return splits_; }
     // Where split number s cuts the feature.
     Split split(std::size_t s, const Column& column) const;
@@ -58,13 +64,15 @@ private:
     void list_by_filtering(const Column& column, const std::vector<std::uint8_t>& sampled);
     void find_groups(const Column& column, std::size_t covered);
     void pair_numeric(std::uint32_t present);
-    void pair_nominal(std::uint32_t present, std::uint32_t covered);
+    void pair_nominal(std::uint32_t present, std::uint32_t covered, bool any_missing);
+    void pair_up(const Column& column, std::uint32_t covered, std::uint32_t missing);
 
     std::size_t listed_ = 0;
     std::vector<std::int32_t> example_, rank_;
     std::vector<std::uint64_t> keys_;
     std::vector<Group> groups_;
     std::size_t splits_ = 0;
+    bool all_listed_ = false;
     std::vector<CandidatePair> pairs_;
 };
 

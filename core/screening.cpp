@@ -37,30 +37,42 @@ Screening::Screening(const Form& form, const Settings& settings) : form_(form), 
         }
     }
     scratch_.resize(screen_scratch_size(form.labels, most_bins(form.labels, settings)));
-    before_.resize(form.size());
+    sums_before_.resize(form.size());
 }
 
-void Screening::run(const Gradients& gradients, const std::vector<double>& weights,
-                    std::span<const std::int32_t> listed, std::span<const CandidatePair> pairs,
+void Screening::run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk,
                     const AlignedVector& total, double noise) {
-    // The examples in the order in which they join the parts: from the front of the list, or else from its back.
-    const CandidatePair& last = pairs.back();
-    const std::size_t count = last.end - last.begin;
-    const bool from_front = pairs.front().begin == 0;
+    // Nothing behind the last split needs to be walked along.
+    const std::size_t count = walk.splits.back();
+    const auto* const examples = walk.examples.data();
+    const std::size_t last = walk.examples.size() - 1;
     rows_.resize(count);
     weights_.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
-        const std::int32_t example = listed[from_front ? i : listed.size() - 1 - i];
+        const std::int32_t example = examples[walk.from_the_back ? last - i : i];
         rows_[i] = gradients.rounded_row(example);
         weights_[i] = static_cast<float>(weights[static_cast<std::size_t>(example)]);
     }
     wanted_.assign(count, 0);
-    place_.resize(pairs.size());
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-        const std::size_t before = pairs[i].end - pairs[i].begin - 1;
-        wanted_[before] = 1;
-        const std::size_t block = before / kScreenBlock * kScreenBlock;
-        place_[i] = block + screen_place(before - block, std::min(kScreenBlock, count - block));
+    place_.resize(walk.splits.size());
+    // Results stand in the order of the kernels' lanes: column by column, as it were.
+    std::size_t begin = 0, column = 0, first_of_column = 0;
+    std::size_t size = std::min(kScreenBlock, count);
+    std::size_t steps = screen_steps(size);
+    for (std::size_t s = 0; s < walk.splits.size(); ++s) {
+        const std::size_t position = walk.splits[s] - 1;
+        wanted_[position] = 1;
+        while (position >= begin + size) {
+            begin += size;
+            size = std::min(kScreenBlock, count - begin);
+            steps = screen_steps(size);
+            column = first_of_column = 0;
+        }
+        while (position - begin >= first_of_column + steps) {
+            first_of_column += steps;
+            ++column;
+        }
+        place_[s] = static_cast<std::uint32_t>(begin + kScreenLanes * (position - begin - first_of_column) + column);
     }
     score_blocks(total, noise);
 }
@@ -70,9 +82,9 @@ void Screening::score_blocks(const AlignedVector& total, double noise) {
     const bool by_sign = most_bins(form_.labels, settings_) == 1 && !settings_.bins.exact;
     const auto kernel = !form_.joint ? kernels.screen_diagonal : by_sign ? kernels.screen_signed : kernels.screen_joint;
     const std::size_t count = rows_.size();
-    part_.resize(screen_result_size(count));
-    rest_.resize(screen_result_size(count));
-    std::fill(before_.begin(), before_.end(), 0.0);
+    before_quality_.resize(screen_result_size(count));
+    behind_quality_.resize(screen_result_size(count));
+    std::fill(sums_before_.begin(), sums_before_.end(), 0.0);
     for (std::size_t start = 0; start < count; start += kScreenBlock) {
         const ScreenTask task{rows_.data() + start,
                               weights_.data() + start,
@@ -80,13 +92,13 @@ void Screening::score_blocks(const AlignedVector& total, double noise) {
                               std::min(kScreenBlock, count - start),
                               form_.labels,
                               total.data(),
-                              before_.data(),
+                              sums_before_.data(),
                               settings_.l2,
                               noise,
                               bins_for_.empty() ? nullptr : bins_for_.data(),
                               settings_.bins.exact,
                               settings_.single_head};
-        kernel(task, scratch_.data(), part_.data() + start, rest_.data() + start);
+        kernel(task, scratch_.data(), before_quality_.data() + start, behind_quality_.data() + start);
     }
 }
 

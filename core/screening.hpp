@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "aligned.hpp"
-#include "listing.hpp"
 #include "settings.hpp"
 #include "statistics.hpp"
 
@@ -22,13 +21,18 @@ public:
     // Whether it pays for a list with so many examples and splits.
     static bool pays(std::size_t examples, std::size_t splits);
 
-    // Scores the candidates of pairs whose parts grow from one to the next. weights: by example; listed: the examples
-    // that the pairs speak of; total: sums of everything in a part and its rest.
-    void run(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> listed,
-             std::span<const CandidatePair> pairs, const AlignedVector& total, double noise);
-    // Quality of the part and of the rest of a pair; -infinity: not decided.
-    double part(std::size_t pair) const { return static_cast<double>(part_[place_[pair]]); }
-    double rest(std::size_t pair) const { return static_cast<double>(rest_[place_[pair]]); }
+    // Examples in the order in which they join a growing region, and where there are splits: after so many examples each.
+    struct Walk {
+        std::span<const std::int32_t> examples;
+        bool from_the_back;
+        std::span<const std::uint32_t> splits;
+    };
+    // Scores the region before each split, and the one behind it. weights: by example; total: sums of both together.
+    void run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, const AlignedVector& total,
+             double noise);
+    // The qualities of the regions before and behind split s; -infinity: not decided.
+    double before(std::size_t s) const { return static_cast<double>(before_quality_[place_[s]]); }
+    double behind(std::size_t s) const { return static_cast<double>(behind_quality_[place_[s]]); }
 
 private:
     void score_blocks(const AlignedVector& total, double noise);
@@ -37,12 +41,12 @@ private:
     const Settings& settings_;
     std::vector<float> bins_for_;
     AlignedVectorOf<float> scratch_;
-    AlignedVector before_;
+    AlignedVector sums_before_;
     std::vector<const float*> rows_;
     std::vector<float> weights_;
     std::vector<std::uint8_t> wanted_;
-    AlignedVectorOf<float> part_, rest_;  // as the kernels leave them
-    std::vector<std::size_t> place_;      // where the results of a pair stand
+    AlignedVectorOf<float> before_quality_, behind_quality_;  // as the kernels leave them
+    std::vector<std::uint32_t> place_;                        // where the results of a split stand
 };
 
 }  // namespace labelboost

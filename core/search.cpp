@@ -151,7 +151,8 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
                 settle(task, column, scratch, side, feature);
             });
         }
-    } else if (Screening::possible(form_, settings_)) {
+    }
+    if (Screening::possible(form_, settings_)) {
         const double worst = (1.0 - kScreenMargin) * reach();
         for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
             if (feature.screened) confirm(task, column, scratch, worst, feature);
@@ -179,18 +180,26 @@ void Search::scan_in_pieces(const Task& task, const std::vector<std::int32_t>& f
 }
 
 void FeatureCandidates::join(const FeatureCandidates& other) {
+    if (other.quality.empty()) return;
     for (std::size_t i = 0; i < quality.size(); ++i) quality[i] = std::min(quality[i], other.quality[i]);
     for (std::size_t i = 0; i < optimistic.size(); ++i) optimistic[i] = std::min(optimistic[i], other.optimistic[i]);
     attained = std::min(attained, other.attained);
     screened = screened || other.screened;
+    by_histogram = by_histogram || other.by_histogram;
 }
 
 void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
     Listing& listing = scratch.listing;
+    if (anchored_ && !column.nominal && ProfileHistogram::pays(column, task.coverage.sample.size())) {
+        if (piece.number > 0) return;
+        bound_by_histogram(task, column, scratch, out);
+        return;
+    }
     listing.collect(column, task.coverage.sample, task.coverage.sampled);
     out.quality.assign(2 * listing.splits(), kInfinity);
     const std::span<const CandidatePair> pairs = select(listing.pairs(), piece);
-    if (anchored_) {
+    if (anchored_ && bounds_pay(form_.labels)) {
+        scratch.walk.start(task.gradients, task.coverage.weights, listing, anchor_);
         bound(task, scratch, pairs, out);
         return;
     }
@@ -253,18 +262,41 @@ void Search::count_work(Scratch& scratch, double work, Interrupt& interrupt) {
 void Search::screen(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                     FeatureCandidates& out) const {
     const Listing& listing = scratch.listing;
-    // The pairs of either end of the feature form a list of their own.
-    for (std::size_t begin = 0; begin < pairs.size();) {
-        const std::size_t end = end_of_run(pairs, begin);
-        scratch.screening.run(task.gradients, task.coverage.weights, listing.examples(), pairs.subspan(begin, end - begin),
+    const auto walk_along = [&](std::span<const CandidatePair> run, bool from_the_back, const auto& split_after) {
+        std::vector<std::uint32_t>& splits = scratch.splits;
+        splits.resize(run.size());
+        std::transform(run.begin(), run.end(), splits.begin(), split_after);
+        scratch.screening.run(task.gradients, task.coverage.weights, {listing.examples(), from_the_back, splits},
                               scratch.total, kNoise * task.coverage.weight);
-        for (std::size_t i = begin; i < end; ++i) {
-            const CandidatePair& pair = pairs[i];
-            if (pair.part_count >= least_coverage()) out.quality[pair.part_slot] = scratch.screening.part(i - begin);
-            if (pair.rest_count >= least_coverage()) out.quality[pair.rest_slot()] = scratch.screening.rest(i - begin);
-        }
         task.interrupt.check();
-        begin = end;
+    };
+    const auto note = [&](const CandidatePair& pair, double part, double rest) {
+        if (pair.part_count >= least_coverage()) out.quality[pair.part_slot] = part;
+        if (pair.rest_count >= least_coverage()) out.quality[pair.rest_slot()] = rest;
+    };
+    const std::size_t second_run = pairs.empty() ? 0 : end_of_run(pairs, 0);
+    if (listing.all_listed() && second_run < pairs.size()) {
+        // Both runs in one walk from the front: the parts of the second one lie behind its splits.
+        std::vector<CandidatePair>& ordered = scratch.ordered;
+        ordered.assign(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(second_run));
+        ordered.insert(ordered.end(), pairs.rbegin(), pairs.rend() - static_cast<std::ptrdiff_t>(second_run));
+        walk_along(ordered, false, [](const CandidatePair& pair) { return pair.begin == 0 ? pair.end : pair.begin; });
+        for (std::size_t i = 0; i < ordered.size(); ++i) {
+            const double before = scratch.screening.before(i);
+            const double behind = scratch.screening.behind(i);
+            const bool part_is_before = ordered[i].begin == 0;
+            note(ordered[i], part_is_before ? before : behind, part_is_before ? behind : before);
+        }
+    } else {
+        for (std::size_t begin = 0; begin < pairs.size();) {
+            const std::size_t end = end_of_run(pairs, begin);
+            const std::span<const CandidatePair> run = pairs.subspan(begin, end - begin);
+            walk_along(run, run.front().begin > 0, [](const CandidatePair& pair) { return pair.end - pair.begin; });
+            for (std::size_t i = 0; i < run.size(); ++i) {
+                note(run[i], scratch.screening.before(i), scratch.screening.behind(i));
+            }
+            begin = end;
+        }
     }
     out.screened = true;
 }
@@ -294,13 +326,25 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
         out.optimistic[slot] = -gain.upper;
         out.attained = std::min(out.attained, -gain.lower);
     };
-    walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
     for (const CandidatePair& pair : pairs) {
         walk.advance(pair);
         note(pair.part_slot, pair.part_count, [&] { return walk.part_bounds(); });
         note(pair.rest_slot(), pair.rest_count, [&] { return walk.rest_bounds(); });
-        count_work(scratch, static_cast<double>(walk.part().size() * form_.labels), task.interrupt);
+        const std::size_t added = pair.added_end - pair.added_begin;
+        count_work(scratch, static_cast<double>(added * form_.labels), task.interrupt);
     }
+}
+
+void Search::bound_by_histogram(const Task& task, const Column& column, Scratch& scratch,
+                                FeatureCandidates& out) const {
+    const Coverage& coverage = task.coverage;
+    scratch.histogram.fill(column, coverage.sample, task.gradients, coverage.weights, form_.labels, anchor_.head());
+    task.interrupt.check();
+    scratch.listing.collect_counts(column, scratch.histogram.counts());
+    out.quality.assign(2 * scratch.listing.splits(), kInfinity);
+    scratch.walk.start(scratch.histogram, scratch.listing, anchor_);
+    bound(task, scratch, scratch.listing.pairs(), out);
+    out.by_histogram = true;
 }
 
 void Search::settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const {
@@ -310,7 +354,11 @@ void Search::settle(const Task& task, const Column& column, Scratch& scratch, Si
     scratch.walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
     std::vector<bool> left_over(out.quality.size(), false);
     const auto slot = [&](const CandidatePair& pair) { return side == Side::part ? pair.part_slot : pair.rest_slot(); };
-    if (settings_.binned_candidates() && !one_by_one_pays(scratch.listing)) {
+    if (out.by_histogram) {
+        // Both sides at once, as long lists are better walked along but once.
+        for (std::size_t i = 0; i < left_over.size(); ++i) left_over[i] = possible(out.optimistic[i]);
+        out.optimistic.clear();
+    } else if (settings_.binned_candidates() && !one_by_one_pays(scratch.listing)) {
         for (const CandidatePair& pair : scratch.listing.pairs()) {
             left_over[slot(pair)] = possible(out.optimistic[slot(pair)]);
         }

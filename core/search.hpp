@@ -43,6 +43,7 @@ struct FeatureCandidates {
     std::vector<double> quality;
     double best = std::numeric_limits<double>::infinity();  // of the qualities that are known
     bool screened = false;           // qualities are nearly right only, or -infinity where the screening could not tell
+    bool by_histogram = false;       // bounds were found without a list of the examples
     std::vector<double> optimistic;  // if bounded: the best quality that is possible; `quality` follows later
     double attained = std::numeric_limits<double>::infinity();  // if bounded: some candidate is as good as this
 
@@ -78,9 +79,12 @@ private:
         CandidateScorer scorer;
         Screening screening;
         ProfileWalk walk;
+        ProfileHistogram histogram;
         Listing listing;
         AlignedVector total, sums;
         std::vector<double> products;
+        std::vector<std::uint32_t> splits;
+        std::vector<CandidatePair> ordered;
         double reached = 0.0;  // the best quality that this thread knows of
         double work = 0.0;
 
@@ -112,6 +116,7 @@ private:
                       const std::vector<bool>* wanted, FeatureCandidates& out) const;
     void screen(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;
     void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;
+    void bound_by_histogram(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
     // Makes those qualities exact that may be the best, and leaves or makes the others infinite: of a screened feature,
     // if they are up to `limit`, and of one side of the splits of a bounded feature, if they come near what is reached.
     void confirm(const Task& task, const Column& column, Scratch& scratch, double limit, FeatureCandidates& out) const;

@@ -126,9 +126,12 @@ def test_other_forms_of_the_same_data(form: str, label_bins: float | None) -> No
 @pytest.mark.parametrize("feature_bins", [2, 5, 20, 1000])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("label_bins", [None, 0.3])
-def test_feature_bins(feature_bins: int, sparse: bool, label_bins: float | None) -> None:
+@pytest.mark.parametrize("n_labels", [5, 36])
+def test_feature_bins(
+    feature_bins: int, sparse: bool, label_bins: float | None, n_labels: int
+) -> None:
     """Quantile bins learn what exact thresholds learn on the numbers of the bins."""
-    X, Y, nominal = random_problem(seed=8, n=150)
+    X, Y, nominal = random_problem(seed=8, n=150, n_labels=n_labels)
     binned = X.copy()
     for j in np.flatnonzero(~nominal):
         binned[:, j] = reference.quantile_bins(X[:, j], feature_bins)
@@ -166,6 +169,27 @@ def test_numbers_of_labels(n_labels: int, label_bins: float | None) -> None:
     assert_same_rules(model.rules_, rules)
 
 
+BOUNDED = [p for p in grid() if p["loss"] == "example_logistic" and p["head"] == "complete"]
+BOUNDED = [p for p in BOUNDED if p["l2"] > 0]  # without it there are no bounds
+
+
+@pytest.mark.parametrize("parameters", BOUNDED, ids=name_of)
+def test_many_labels(parameters: dict[str, Any]) -> None:
+    """More than 32: candidates are bounded, and settled without a system of their own."""
+    X, Y, nominal = random_problem(seed=9, n=110, n_labels=36)
+    model, rules = fit_both(X, Y, nominal, n_rules=10, max_features=4, **parameters)
+    assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("name", ["enron", "medical"])
+@pytest.mark.parametrize("parameters", [p for p in BOUNDED if p["l2"] == 1.0], ids=name_of)
+def test_real_data_with_many_labels(name: str, parameters: dict[str, Any]) -> None:
+    data = real_data(name)
+    X, Y = data.X.toarray().astype(np.float64), data.Y
+    model, rules = fit_both(X, Y, data.nominal, n_rules=3, max_conditions=8, **parameters)
+    assert_same_rules(model.rules_, rules)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("label_bins", [None, 0.5])
 def test_labels_that_never_or_always_occur(loss: str, label_bins: float | None) -> None:
@@ -179,7 +203,7 @@ def test_labels_that_never_or_always_occur(loss: str, label_bins: float | None) 
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 40),
-    n_labels=st.integers(1, 12),
+    n_labels=st.one_of(st.integers(1, 12), st.integers(33, 41)),
     loss=st.sampled_from(LOSSES),
     head=st.sampled_from(["complete", "single"]),
     label_bins=st.sampled_from([None, 0.04, 0.3, 1.0, 2, 3, 7]),
@@ -212,7 +236,8 @@ def test_every_instruction_set(isa: str) -> None:
     assert answer.stdout.strip() == isa
     if isa == _core.instruction_set():
         return
-    tests = "test_numbers_of_labels or test_other_forms or test_sample_weights"
+    tests = "numbers_of_labels or many_labels or feature_bins or other_forms or sample_weights"
+    tests = f"({tests}) and not real_data"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "-k", tests]
     done = subprocess.run(
         [*command, str(Path(__file__))],

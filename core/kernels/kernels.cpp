@@ -29,6 +29,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     add_diagonal,
     add_joint,
     add_profile,
+    add_to_profiles,
     bound_gain,
     add_hessian_product,
     subtract,

@@ -70,6 +70,10 @@ struct Kernels {
     // The same for profiles; head: null or padded with zeros.
     void (*add_profile)(double* sums, const double* const* rows, const double* weights, const double* slacks,
                         std::size_t count, std::size_t labels, const double* head);
+    // The same, example m being added to profile number place[m] of those in `profiles`.
+    void (*add_to_profiles)(double* profiles, const std::int32_t* place, const double* const* rows,
+                            const double* weights, const double* slacks, std::size_t count, std::size_t labels,
+                            const double* head);
     // Bounds for the region with the profile `whole`, or `whole - part` if there is a part. With a head (the one
     // that the profiles were made with) its residual is stored unless null; without one only `upper` is known.
     GainBounds (*bound_gain)(const double* whole, const double* part, std::size_t labels, const double* head, double l2,
@@ -107,8 +111,8 @@ struct Kernels {
     void (*apply_inverse)(const double* inverse, std::size_t stride, std::size_t n, const double* vector,
                           double* scratch, double* out);
 
-    // Approximate qualities of the regions up to and including each example, and of those behind it, at the place
-    // screen_place of the example; -infinity: not decided. scratch: screen_scratch_size(labels, bins per sign) floats.
+    // Approximate qualities of the regions up to and including each example, and of those behind it, in the order of
+    // the steps (see screen_steps); -infinity: not decided. scratch: screen_scratch_size(labels, bins per sign) floats.
     // screen_signed: one bin per sign with the paper's aggregation only.
     void (*screen_joint)(const ScreenTask& task, float* scratch, float* first, float* rest);
     void (*screen_signed)(const ScreenTask& task, float* scratch, float* first, float* rest);
@@ -136,11 +140,9 @@ constexpr std::size_t lane_scratch_size(std::size_t n) { return kLanes * (n * (n
 
 // A screening kernel cuts its examples into sixteen pieces of equal length, walked side by side, and leaves its
 // results in that order: the first of every piece, then the second of every piece and so on.
-constexpr std::size_t screen_place(std::size_t example, std::size_t count) {
-    const std::size_t steps = (count + 15) / 16;
-    return example % steps * 16 + example / steps;
-}
-constexpr std::size_t screen_result_size(std::size_t count) { return (count + 15) / 16 * 16; }
+constexpr std::size_t kScreenLanes = 16;
+constexpr std::size_t screen_steps(std::size_t count) { return (count + kScreenLanes - 1) / kScreenLanes; }
+constexpr std::size_t screen_result_size(std::size_t count) { return kScreenLanes * screen_steps(count); }
 
 constexpr std::size_t screen_scratch_size(std::size_t labels, std::size_t bins_per_sign) {
     const std::size_t bins = 2 * bins_per_sign;

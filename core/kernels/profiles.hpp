@@ -59,6 +59,16 @@ void add_profile(double* sums, const double* const* rows, const double* weights,
     for (; m < count; ++m) add_profile_group<1>(sums, layout, rows + m, weights + m, slacks + m, head);
 }
 
+// Each example goes to a profile of its own choice, so nothing is shared between examples but the cache.
+void add_to_profiles(double* profiles, const std::int32_t* place, const double* const* rows, const double* weights,
+                     const double* slacks, std::size_t count, std::size_t labels, const double* head) {
+    const ProfileLayout layout(labels);
+    for (std::size_t m = 0; m < count; ++m) {
+        double* sums = profiles + static_cast<std::size_t>(place[m]) * layout.size();
+        add_profile_group<1>(sums, layout, rows + m, weights + m, slacks + m, head);
+    }
+}
+
 GainBounds bound_gain(const double* whole, const double* part, std::size_t labels, const double* head, double l2,
                       double noise, double* residual) {
     const ProfileLayout layout(labels);

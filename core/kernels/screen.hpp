@@ -417,16 +417,13 @@ inline void screen(const ScreenTask& task, float* scratch, float* first, float* 
     for (std::size_t e = 0; e < size; e += kWide) store(forward.values + e) = VecF{};
     for (std::size_t s = 0; s < steps; ++s) forward.add(gathered + kWide * n * s, load(weights + kWide * s));
     Sums::for_each(n, [&](std::size_t e, std::size_t place) {
-        float* ahead = forward.values + kWide * e;
-        float* behind = backward.values + kWide * e;
-        double running = task.before[place];
-        for (std::size_t lane = 0; lane < kWide; ++lane) {
-            const double own = static_cast<double>(ahead[lane]);
-            ahead[lane] = static_cast<float>(running);
-            running += own;
-            behind[lane] = static_cast<float>(task.total[place] - running);
-        }
-        task.before[place] = running;
+        const VecF own = load(forward.values + kWide * e);
+        const Vec lower = lower_half(own), upper = upper_half(own);
+        const Vec up_to_lower = running_sums(lower) + task.before[place];
+        const Vec up_to_upper = running_sums(upper) + up_to_lower[7];
+        store(forward.values + kWide * e) = join(up_to_lower - lower, up_to_upper - upper);
+        store(backward.values + kWide * e) = join(task.total[place] - up_to_lower, task.total[place] - up_to_upper);
+        task.before[place] = up_to_upper[7];
     });
     start(forward);
     start(backward);

@@ -70,6 +70,27 @@ inline VecF round_down(VecF x) {
 }
 inline double sum(Vec x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); }
 
+// Sums of the elements up to each place.
+inline Vec running_sums(Vec x) {
+    const Vec zero = {};
+    x += __builtin_shufflevector(zero, x, 0, 8, 9, 10, 11, 12, 13, 14);
+    x += __builtin_shufflevector(zero, x, 0, 1, 8, 9, 10, 11, 12, 13);
+    x += __builtin_shufflevector(zero, x, 0, 1, 2, 3, 8, 9, 10, 11);
+    return x;
+}
+inline Vec lower_half(VecF x) {
+    return __builtin_convertvector(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7), Vec);
+}
+inline Vec upper_half(VecF x) {
+    return __builtin_convertvector(__builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15), Vec);
+}
+inline VecF join(Vec lower, Vec upper) {
+    typedef float Half __attribute__((vector_size(32)));
+    const Half a = __builtin_convertvector(lower, Half);
+    const Half b = __builtin_convertvector(upper, Half);
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
 // v[i][j] <-> v[j][i] for eight vectors.
 inline void transpose(Vec (&v)[kLanes]) {
     Vec a[kLanes], b[kLanes];
