@@ -70,11 +70,11 @@ BinnedSystem::BinnedSystem(const Form& form, const Settings& settings)
     : form_(form),
       l2_(settings.l2),
       settings_(settings.bins),
-      bin_(form.labels),
+      bin_(padded_size(form.labels)),
       bin_size_(form.labels),
-      criterion_(form.labels),
-      hessian_(form.labels),
-      gradient_(form.labels) {}
+      gradient_(form.labels),
+      criterion_(padded_size(form.labels), 0.0),
+      hessian_(padded_size(form.labels), 0.0) {}
 
 std::size_t BinnedSystem::map_labels(const double* gradient, const double* hessian, double noise) {
     bins_ = static_cast<std::size_t>(active_kernels().map_to_bins(gradient, hessian, form_.labels, l2_, noise, settings_,

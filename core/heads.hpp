@@ -60,8 +60,8 @@ private:
     std::size_t bins_ = 0;
     std::vector<std::int32_t> bin_, bin_size_;
     std::vector<std::int32_t> order_, first_;  // labels by bin, and where the labels of each bin start
-    std::vector<double> criterion_, hessian_, gradient_, matrix_, larger_;
-    AlignedVector rows_;
+    std::vector<double> gradient_, matrix_, larger_;
+    AlignedVector criterion_, hessian_, rows_;  // padded
 };
 
 }  // namespace labelboost

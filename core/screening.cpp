@@ -41,7 +41,7 @@ Screening::Screening(const Form& form, const Settings& settings) : form_(form), 
 }
 
 void Screening::run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk,
-                    const AlignedVector& total, double noise) {
+                    const AlignedVector& total, double total_weight, double noise) {
     // Nothing behind the last split needs to be walked along.
     const std::size_t count = walk.splits.back();
     const auto* const examples = walk.examples.data();
@@ -74,14 +74,15 @@ void Screening::run(const Gradients& gradients, const std::vector<double>& weigh
         }
         place_[s] = static_cast<std::uint32_t>(begin + kScreenLanes * (position - begin - first_of_column) + column);
     }
-    score_blocks(total, noise);
+    score_blocks(total, total_weight, noise);
 }
 
-void Screening::score_blocks(const AlignedVector& total, double noise) {
+void Screening::score_blocks(const AlignedVector& total, double total_weight, double noise) {
     const Kernels& kernels = active_kernels();
     const bool by_sign = most_bins(form_.labels, settings_) == 1 && !settings_.bins.exact;
     const auto kernel = !form_.joint ? kernels.screen_diagonal : by_sign ? kernels.screen_signed : kernels.screen_joint;
     const std::size_t count = rows_.size();
+    double weight_before = 0.0;
     before_quality_.resize(screen_result_size(count));
     behind_quality_.resize(screen_result_size(count));
     std::fill(sums_before_.begin(), sums_before_.end(), 0.0);
@@ -93,6 +94,8 @@ void Screening::score_blocks(const AlignedVector& total, double noise) {
                               form_.labels,
                               total.data(),
                               sums_before_.data(),
+                              total_weight,
+                              &weight_before,
                               settings_.l2,
                               noise,
                               bins_for_.empty() ? nullptr : bins_for_.data(),

@@ -215,10 +215,14 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
 void Search::total_up(const Task& task, Scratch& scratch) const {
     const AlignedVector& total = task.coverage.total;
     std::memcpy(scratch.total.data(), total.data(), form_.size() * sizeof(double));
+    scratch.total_weight = task.coverage.weight;
     if (scratch.listing.missing().empty()) return;
     std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
     add_examples(form_, task.gradients, task.coverage.weights, scratch.listing.missing(), scratch.sums.data());
     active_kernels().subtract(scratch.total.data(), total.data(), scratch.sums.data(), form_.size());
+    for (const std::int32_t example : scratch.listing.missing()) {
+        scratch.total_weight -= task.coverage.weights[static_cast<std::size_t>(example)];
+    }
 }
 
 // wanted: which candidates to score; null for all.
@@ -267,7 +271,7 @@ void Search::screen(const Task& task, Scratch& scratch, std::span<const Candidat
         splits.resize(run.size());
         std::transform(run.begin(), run.end(), splits.begin(), split_after);
         scratch.screening.run(task.gradients, task.coverage.weights, {listing.examples(), from_the_back, splits},
-                              scratch.total, kNoise * task.coverage.weight);
+                              scratch.total, scratch.total_weight, kNoise * task.coverage.weight);
         task.interrupt.check();
     };
     const auto note = [&](const CandidatePair& pair, double part, double rest) {

@@ -85,6 +85,7 @@ private:
         std::vector<double> products;
         std::vector<std::uint32_t> splits;
         std::vector<CandidatePair> ordered;
+        double total_weight = 0.0;  // of the examples in `total`
         double reached = 0.0;  // the best quality that this thread knows of
         double work = 0.0;
 

@@ -18,6 +18,9 @@ constexpr std::size_t kScreenBlock = 4096;
 // Single precision is trusted as long as no pivot lost more than all but this share of its diagonal element.
 constexpr float kLeastKept = 2e-3f;
 
+// ... and for regions that were found by subtraction, as long as they are not a smaller share of all than this.
+constexpr double kLeastShare = 1e-3;
+
 // A block of examples in the order of a feature's values, whose splits are to be scored approximately.
 struct ScreenTask {
     const float* const* rows;    // gradients in single precision, padded to 16
@@ -27,6 +30,8 @@ struct ScreenTask {
     std::size_t labels;
     const double* total;    // sums of all examples of the feature, in the kernel's form
     double* before;         // sums of the examples before this block; advanced past it
+    double total_weight;    // the same for the weights of the examples
+    double* weight_before;
     double l2, noise;
     const float* bins_for;  // number of bins of a sign by the number of its labels; null: no label bins
     bool exact;             // aggregation
@@ -118,7 +123,8 @@ struct Kernels {
     void (*screen_signed)(const ScreenTask& task, float* scratch, float* first, float* rest);
     void (*screen_diagonal)(const ScreenTask& task, float* scratch, float* first, float* rest);
 
-    // Assigns each label to a bin (-1: its criterion is zero); returns the number of bins, all non-empty.
+    // Assigns each label to a bin (-1: its criterion is zero); returns the number of bins, all non-empty. Vectors over the
+    // labels are padded; gradients there must be zero.
     std::int32_t (*map_to_bins)(const double* gradient, const double* hessian, std::size_t labels, double l2,
                                 double noise, const BinSettings& settings, std::int32_t* bin, std::int32_t* bin_size,
                                 double* scratch);

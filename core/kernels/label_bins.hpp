@@ -10,47 +10,46 @@
 namespace labelboost {
 namespace {
 
-// Equal-width mapping (eq. 10 and 11) of the labels whose criterion has the given sign.
-inline void map_sign(const double* criterion, std::size_t labels, double sign, const BinSettings& settings,
-                     std::int32_t first_bin, std::int32_t* bin, std::int32_t* bins) {
-    double low = 0.0, high = 0.0;
-    std::int32_t count = 0;
-    for (std::size_t k = 0; k < labels; ++k) {
-        if (!(sign * criterion[k] > 0.0)) continue;
-        if (count == 0 || criterion[k] < low) low = criterion[k];
-        if (count == 0 || criterion[k] > high) high = criterion[k];
-        ++count;
+// The labels whose criterion has one sign, for an equal-width mapping (eq. 10 and 11).
+struct SignRange {
+    double low = 0.0, width = 1.0;
+    std::int32_t bins = 0;
+};
+
+inline SignRange sign_range(const double* criterion, std::size_t padded, bool positive, const BinSettings& settings) {
+    const double sign = positive ? 1.0 : -1.0;
+    const Vec none = broadcast(__builtin_inf());
+    Vec low = none, high = -none, members = {};
+    for (std::size_t c = 0; c < padded; c += kLanes) {
+        const Vec x = load(criterion + c);
+        const VecMask member = sign * x > Vec{};
+        low = minimum(low, select(member, x, none));
+        high = maximum(high, select(member, x, -none));
+        members += select(member, broadcast(1.0), Vec{});
     }
-    *bins = count == 0 ? 0 : bins_for_sign(count, settings);
-    const double size = -low > high ? -low : high;
-    const bool equal = high - low <= kTie * size;
-    const double width = equal ? 1.0 : (high - low) / *bins;
-    for (std::size_t k = 0; k < labels; ++k) {
-        if (!(sign * criterion[k] > 0.0)) continue;
-        // The small summand puts a criterion on a boundary into the upper bin, whatever the rounding.
-        const double position = equal ? 0.0 : __builtin_floor((criterion[k] - low) / width + kTie);
-        bin[k] = first_bin + (position < *bins ? static_cast<std::int32_t>(position) : *bins - 1);
-    }
+    const auto count = static_cast<std::int32_t>(sum(members));
+    if (count == 0) return {};
+    SignRange range;
+    range.bins = bins_for_sign(count, settings);
+    range.low = smallest(low);
+    const double high_end = -smallest(-high);
+    const double size = -range.low > high_end ? -range.low : high_end;
+    // All the same: everything lies at the start of an endless first bin.
+    const bool equal = high_end - range.low <= kTie * size;
+    range.width = equal ? __builtin_inf() : (high_end - range.low) / range.bins;
+    return range;
 }
 
-std::int32_t map_to_bins(const double* gradient, const double* hessian, std::size_t labels, double l2, double noise,
-                         const BinSettings& settings, std::int32_t* bin, std::int32_t* bin_size, double* criterion) {
-    for (std::size_t k = 0; k < labels; ++k) {
-        const double a = (hessian[k] > 0.0 ? hessian[k] : 0.0) + l2;
-        const bool zero = !(__builtin_fabs(gradient[k]) > noise) || !(a > noise);
-        criterion[k] = zero ? 0.0 : -gradient[k] / a;
-        bin[k] = -1;
-    }
-    std::int32_t negative = 0, positive = 0;
-    map_sign(criterion, labels, -1.0, settings, 0, bin, &negative);
-    map_sign(criterion, labels, 1.0, settings, negative, bin, &positive);
-
-    const std::int32_t bins = negative + positive;
+// Numbers of bins without labels are dropped, so that those of others move up. Returns the number of bins.
+inline std::int32_t drop_empty_bins(std::int32_t bins, std::size_t labels, std::int32_t* bin, std::int32_t* bin_size) {
     for (std::int32_t b = 0; b < bins; ++b) bin_size[b] = 0;
     for (std::size_t k = 0; k < labels; ++k) {
         if (bin[k] >= 0) ++bin_size[bin[k]];
     }
-    // Drop empty bins; `bin_size` turns from sizes by old number into new numbers, then back into sizes.
+    bool any_empty = false;
+    for (std::int32_t b = 0; b < bins; ++b) any_empty = any_empty || bin_size[b] == 0;
+    if (!any_empty) return bins;
+    // `bin_size` turns from sizes by old number into new numbers, then back into sizes.
     std::int32_t used = 0;
     for (std::int32_t b = 0; b < bins; ++b) bin_size[b] = bin_size[b] > 0 ? used++ : -1;
     for (std::size_t k = 0; k < labels; ++k) {
@@ -61,6 +60,33 @@ std::int32_t map_to_bins(const double* gradient, const double* hessian, std::siz
         if (bin[k] >= 0) ++bin_size[bin[k]];
     }
     return used;
+}
+
+std::int32_t map_to_bins(const double* gradient, const double* hessian, std::size_t labels, double l2, double noise,
+                         const BinSettings& settings, std::int32_t* bin, std::int32_t* bin_size, double* criterion) {
+    typedef std::int32_t Numbers __attribute__((vector_size(32), aligned(4)));
+    const std::size_t padded = padded_size(labels);
+    for (std::size_t c = 0; c < padded; c += kLanes) {
+        const Vec g = load(gradient + c);
+        const Vec a = maximum(load(hessian + c), Vec{}) + l2;
+        const VecMask usable = (absolute(g) > broadcast(noise)) & (a > broadcast(noise));
+        store(criterion + c) = select(usable, -g / select(usable, a, broadcast(1.0)), Vec{});
+    }
+    const SignRange negative = sign_range(criterion, padded, false, settings);
+    const SignRange positive = sign_range(criterion, padded, true, settings);
+    for (std::size_t c = 0; c < padded; c += kLanes) {
+        const Vec x = load(criterion + c);
+        const VecMask below = x < Vec{};
+        const Vec low = select(below, broadcast(negative.low), broadcast(positive.low));
+        const Vec width = select(below, broadcast(negative.width), broadcast(positive.width));
+        const Vec last = select(below, broadcast(negative.bins - 1.0), broadcast(positive.bins - 1.0));
+        // The small summand puts a criterion on a boundary into the upper bin, whatever the rounding.
+        const Vec position = minimum(round_down((x - low) / width + kTie), last);
+        const Vec number = select(below, position, position + static_cast<double>(negative.bins));
+        const Vec mapped = select(below | (x > Vec{}), number, broadcast(-1.0));
+        *reinterpret_cast<Numbers*>(bin + c) = __builtin_convertvector(mapped, Numbers);
+    }
+    return drop_empty_bins(negative.bins + positive.bins, labels, bin, bin_size);
 }
 
 void aggregate_joint(const double* sums, std::size_t labels, const std::int32_t* bin, std::size_t bins, bool exact,

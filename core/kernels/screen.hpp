@@ -149,11 +149,27 @@ struct WideDiagonal {
     }
 };
 
-inline VecF score_wide_diagonal(const WideDiagonal& sums, const ScreenTask& task) {
+// How the sums of sixteen regions came about.
+struct WideRegion {
+    VecF weight;        // of the examples
+    bool by_subtraction;
+
+    // A label with a smaller additive sum may have none at all, and belong to no bin.
+    float least(const ScreenTask& task, std::size_t label) const {
+        const double total = task.total[JointLayout(task.labels).additive() + label];
+        return by_subtraction ? static_cast<float>(1e-5 * total) : 0.0f;
+    }
+};
+
+inline VecF score_wide_diagonal(const WideDiagonal& sums, const WideRegion& region, const ScreenTask& task,
+                                VecFMask& doubt) {
     VecF total = {}, best = {};
+    // In |g| (1 - |g|) rounding leaves an error of 2^-24 or so where |g| is close to 1.
+    const VecF least = 1e-4f * region.weight;
     for (std::size_t k = 0; k < sums.labels; ++k) {
         const VecF g = load(sums.gradient(k));
         const VecF a = maximum(load(sums.hessian(k)), VecF{}) + static_cast<float>(task.l2);
+        doubt |= a < least;
         const VecFMask usable = a > broadcast(static_cast<float>(task.noise));
         const VecF gain = select(usable, g * g / select(usable, a, broadcast(1.0f)), VecF{});
         total += gain;
@@ -169,7 +185,9 @@ inline VecF score_wide_exact(const WideJoint& sums, const ScreenTask& task, floa
     for (std::size_t i = 0; i < n; ++i) {
         float* diagonal = target;
         for (std::size_t j = i; j < n; ++j, gram += kWide, target += kWide) store(target) = -load(gram);
-        store(diagonal) += load(sums.additive(i)) + static_cast<float>(task.l2);
+        const VecF own = load(sums.additive(i));
+        store(diagonal) += own + static_cast<float>(task.l2);
+        doubt |= load(diagonal) < kLeastKept * own;
         store(target) = -load(sums.gradient(i));
         target += kWide;
     }
@@ -274,7 +292,8 @@ inline void for_bins(std::size_t bins, const Work& work) {
 
 // (K^2 / 2 + K B) B multiply-adds for B bins, one load each. Each lane numbers its bins on its own, so that B is the most
 // bins that any lane has.
-inline VecF score_wide_binned(const WideJoint& sums, const ScreenTask& task, float* scratch, VecFMask& doubt) {
+inline VecF score_wide_binned(const WideJoint& sums, const WideRegion& region, const ScreenTask& task, float* scratch,
+                              VecFMask& doubt) {
     const std::size_t n = sums.labels;
     const auto l2 = static_cast<float>(task.l2);
     const auto noise = static_cast<float>(task.noise);
@@ -287,7 +306,7 @@ inline VecF score_wide_binned(const WideJoint& sums, const ScreenTask& task, flo
         const VecF g = load(sums.gradient(k));
         const VecF d = load(sums.additive(k));
         const VecF a = maximum(d - load(sums.gram(k, k)), VecF{}) + l2;
-        doubt |= absolute(g) < 1e-5f * d;
+        doubt |= (absolute(g) < 1e-5f * d) | (a < kLeastKept * d) | (d < broadcast(region.least(task, k)));
         const VecF c = select((a > broadcast(noise)) & (absolute(g) > broadcast(noise)), -g / a, VecF{});
         store(criterion + kWide * k) = c;
         store(diagonal + kWide * k) = a;
@@ -339,8 +358,10 @@ inline VecF score_wide_binned(const WideJoint& sums, const ScreenTask& task, flo
     return quality;
 }
 
-inline VecF score_wide_signed(const WideSigned& sums, VecF signed_pairs, const ScreenTask& task, VecFMask& doubt) {
+inline VecF score_wide_signed(const WideSigned& sums, const WideRegion& region, VecF signed_pairs, const ScreenTask& task,
+                              VecFMask& doubt) {
     const auto l2 = static_cast<float>(task.l2);
+    const VecF noise = broadcast(static_cast<float>(task.noise));
     const VecF one = broadcast(1.0f);
     VecF gradient[2] = {}, diagonal[2] = {};
     for (std::size_t k = 0; k < sums.labels; ++k) {
@@ -348,9 +369,9 @@ inline VecF score_wide_signed(const WideSigned& sums, VecF signed_pairs, const S
         const VecF d = load(sums.additive(k));
         const VecF a = maximum(d - load(sums.gram(k, k)), VecF{}) + l2;
         // A label without any gradient belongs to no bin; one whose sign is rounding belongs to an unknown one.
-        doubt |= absolute(g) < 1e-5f * d;
-        const VecFMask negative = g < VecF{};
-        const VecFMask positive = g > VecF{};
+        doubt |= (absolute(g) < 1e-5f * d) | (a < kLeastKept * d) | (d < broadcast(region.least(task, k)));
+        const VecFMask negative = g < -noise;
+        const VecFMask positive = g > noise;
         gradient[0] += select(negative, g, VecF{});
         gradient[1] += select(positive, g, VecF{});
         diagonal[0] += select(negative, a, VecF{});
@@ -362,7 +383,7 @@ inline VecF score_wide_signed(const WideSigned& sums, VecF signed_pairs, const S
     const VecF product = first * second;
     const VecF determinant = product - common * common;
     doubt |= determinant < kLeastKept * product;
-    doubt |= minimum(first, second) <= broadcast(static_cast<float>(task.noise));
+    doubt |= minimum(first, second) <= noise;
     const VecF numerator = gradient[0] * gradient[0] * second + gradient[1] * gradient[1] * first +
                            2.0f * common * gradient[0] * gradient[1];
     return -0.5f * numerator / determinant;
@@ -395,8 +416,24 @@ inline void gather_steps(const ScreenTask& task, std::size_t steps, float* gathe
     }
 }
 
-// start(sums) is told when the first sums are complete; score(sums, step, weight, ...) adds one example per lane and
-// returns the qualities of the sixteen regions, and where they are in doubt.
+// What lies before and behind the first example of each lane, from the sums of all lanes.
+struct LaneStarts {
+    VecF before, behind;
+    double before_next;  // up to the end of the last lane
+
+    // In double precision; total: of all there is.
+    LaneStarts(VecF own, double before_first, double total) {
+        const Vec lower = lower_half(own), upper = upper_half(own);
+        const Vec up_to_lower = running_sums(lower) + before_first;
+        const Vec up_to_upper = running_sums(upper) + up_to_lower[7];
+        before = join(up_to_lower - lower, up_to_upper - upper);
+        behind = join(total - up_to_lower, total - up_to_upper);
+        before_next = up_to_upper[7];
+    }
+};
+
+// start(sums) is told when the first sums are complete; score(sums, step, weight, region, ...) adds one example per lane
+// and returns the qualities of the sixteen regions, and where they are in doubt.
 template <typename Sums, typename Start, typename Score>
 inline void screen(const ScreenTask& task, float* scratch, float* first, float* rest, const Start& start,
                    const Score& score) {
@@ -413,66 +450,78 @@ inline void screen(const ScreenTask& task, float* scratch, float* first, float* 
     float* rest_of_scratch = backward.values + size;
     gather_steps(task, steps, gathered, weights, wanted);
 
-    // Where each lane starts, from the sums of all lanes: computed in double precision.
     for (std::size_t e = 0; e < size; e += kWide) store(forward.values + e) = VecF{};
-    for (std::size_t s = 0; s < steps; ++s) forward.add(gathered + kWide * n * s, load(weights + kWide * s));
+    VecF lane_weight = {};
+    for (std::size_t s = 0; s < steps; ++s) {
+        forward.add(gathered + kWide * n * s, load(weights + kWide * s));
+        lane_weight += load(weights + kWide * s);
+    }
     Sums::for_each(n, [&](std::size_t e, std::size_t place) {
-        const VecF own = load(forward.values + kWide * e);
-        const Vec lower = lower_half(own), upper = upper_half(own);
-        const Vec up_to_lower = running_sums(lower) + task.before[place];
-        const Vec up_to_upper = running_sums(upper) + up_to_lower[7];
-        store(forward.values + kWide * e) = join(up_to_lower - lower, up_to_upper - upper);
-        store(backward.values + kWide * e) = join(task.total[place] - up_to_lower, task.total[place] - up_to_upper);
-        task.before[place] = up_to_upper[7];
+        const LaneStarts starts(load(forward.values + kWide * e), task.before[place], task.total[place]);
+        store(forward.values + kWide * e) = starts.before;
+        store(backward.values + kWide * e) = starts.behind;
+        task.before[place] = starts.before_next;
     });
+    const LaneStarts weight_starts(lane_weight, *task.weight_before, task.total_weight);
+    *task.weight_before = weight_starts.before_next;
     start(forward);
     start(backward);
 
-    const auto advance = [&](const Sums& sums, const float* step, VecF weight, std::size_t s, float* target) {
+    const auto advance = [&](const Sums& sums, const float* step, VecF weight, const WideRegion& region, VecFMask doubt,
+                             std::size_t s, float* target) {
         if (wanted[s] == 0.0f) {
             sums.add(step, weight);
             return;
         }
-        VecFMask doubt = {};
-        const VecF quality = score(sums, step, weight, rest_of_scratch, doubt);
+        const VecF quality = score(sums, step, weight, region, rest_of_scratch, doubt);
         store(target + kWide * s) = select(doubt, broadcast(-__builtin_inff()), quality);
     };
+    VecF region = weight_starts.before;
     for (std::size_t s = 0; s < steps; ++s) {
-        advance(forward, gathered + kWide * n * s, load(weights + kWide * s), s, first);
+        const VecF weight = load(weights + kWide * s);
+        region += weight;
+        advance(forward, gathered + kWide * n * s, weight, {region, false}, VecFMask{}, s, first);
     }
-    // What lies behind the last example of a lane is complete already.
+    // What lies behind the last example of a lane is complete already. It was found by subtraction, so that of a small
+    // region near the end of a long list few digits are right.
+    const VecF least = broadcast(static_cast<float>(kLeastShare * task.total_weight));
+    region = weight_starts.behind;
     for (std::size_t s = steps; s-- > 0;) {
         const std::size_t last = s + 1 < steps ? s + 1 : s;
         const VecF weight = s + 1 < steps ? load(weights + kWide * last) : VecF{};
-        advance(backward, gathered + kWide * n * last, weight, s, rest);
+        region += weight;
+        advance(backward, gathered + kWide * n * last, weight, {region, true}, region < least, s, rest);
     }
 }
 
 void screen_joint(const ScreenTask& task, float* scratch, float* first, float* rest) {
     screen<WideJoint>(
         task, scratch, first, rest, [](const WideJoint&) {},
-        [&](const WideJoint& sums, const float* step, VecF weight, float* room, VecFMask& doubt) {
+        [&](const WideJoint& sums, const float* step, VecF weight, const WideRegion& region, float* room,
+            VecFMask& doubt) {
             sums.add(step, weight);
             return task.bins_for == nullptr ? score_wide_exact(sums, task, room, doubt)
-                                            : score_wide_binned(sums, task, room, doubt);
+                                            : score_wide_binned(sums, region, task, room, doubt);
         });
 }
 
 void screen_signed(const ScreenTask& task, float* scratch, float* first, float* rest) {
     screen<WideSigned>(
         task, scratch, first, rest, [](const WideSigned& sums) { sums.start(); },
-        [&](const WideSigned& sums, const float* step, VecF weight, float* room, VecFMask& doubt) {
+        [&](const WideSigned& sums, const float* step, VecF weight, const WideRegion& region, float* room,
+            VecFMask& doubt) {
             const VecF signed_pairs = sums.add_signed(step, weight, room);
-            return score_wide_signed(sums, signed_pairs, task, doubt);
+            return score_wide_signed(sums, region, signed_pairs, task, doubt);
         });
 }
 
 void screen_diagonal(const ScreenTask& task, float* scratch, float* first, float* rest) {
     screen<WideDiagonal>(
         task, scratch, first, rest, [](const WideDiagonal&) {},
-        [&](const WideDiagonal& sums, const float* step, VecF weight, float*, VecFMask&) {
+        [&](const WideDiagonal& sums, const float* step, VecF weight, const WideRegion& region, float*,
+            VecFMask& doubt) {
             sums.add(step, weight);
-            return score_wide_diagonal(sums, task);
+            return score_wide_diagonal(sums, region, task, doubt);
         });
 }
 

@@ -68,6 +68,16 @@ inline VecF round_down(VecF x) {
     for (std::size_t i = 0; i < 16; ++i) out[i] = __builtin_floorf(x[i]);
     return out;
 }
+inline Vec round_down(Vec x) {
+    Vec out;
+    for (std::size_t i = 0; i < 8; ++i) out[i] = __builtin_floor(x[i]);
+    return out;
+}
+inline double smallest(Vec x) {
+    double result = x[0];
+    for (std::size_t i = 1; i < 8; ++i) result = x[i] < result ? x[i] : result;
+    return result;
+}
 inline double sum(Vec x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); }
 
 // Sums of the elements up to each place.
