@@ -218,7 +218,8 @@ void Search::total_up(const Task& task, Scratch& scratch) const {
     scratch.total_weight = task.coverage.weight;
     if (scratch.listing.missing().empty()) return;
     std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
-    add_examples(form_, task.gradients, task.coverage.weights, scratch.listing.missing(), scratch.sums.data());
+    add_many_examples(form_, task.gradients, task.coverage.weights, scratch.listing.missing(), scratch.sums.data(),
+                      task.interrupt);
     active_kernels().subtract(scratch.total.data(), total.data(), scratch.sums.data(), form_.size());
     for (const std::int32_t example : scratch.listing.missing()) {
         scratch.total_weight -= task.coverage.weights[static_cast<std::size_t>(example)];
@@ -236,7 +237,7 @@ void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const Ca
         std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
         for (std::size_t i = begin; i < end; ++i) {
             const std::span<const std::int32_t> added = scratch.listing.added(pairs[i]);
-            add_examples(form_, task.gradients, task.coverage.weights, added, scratch.sums.data());
+            add_many_examples(form_, task.gradients, task.coverage.weights, added, scratch.sums.data(), task.interrupt);
             count_work(scratch, static_cast<double>(added.size() * form_.size()), task.interrupt);
             emit(scratch, pairs[i], target(pairs[i].part_slot), target(pairs[i].rest_slot()), task.interrupt);
         }

@@ -19,6 +19,16 @@ void add_examples(const Form& form, const Gradients& gradients, std::span<const 
                    });
 }
 
+void add_many_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
+                       std::span<const std::int32_t> examples, double* sums, Interrupt& interrupt) {
+    constexpr std::size_t kWorkBetweenChecks = 1U << 25;
+    const std::size_t together = std::max<std::size_t>(kWorkBetweenChecks / form.size() / 64 * 64, 64);
+    for (std::size_t start = 0; start < examples.size(); start += together) {
+        if (start > 0) interrupt.check();
+        add_examples(form, gradients, weights, examples.subspan(start, std::min(together, examples.size() - start)), sums);
+    }
+}
+
 AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t size, ThreadPool& pool,
                            Interrupt& interrupt, const AddPart& add) {
     // Parts of a fixed size are added up each on their own and then in order, whoever computed them.
@@ -45,7 +55,7 @@ AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t s
 AlignedVector sum_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                            std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
     return sum_in_parts(examples, form.size(), pool, interrupt, [&](std::span<const std::int32_t> part, double* sums) {
-        add_examples(form, gradients, weights, part, sums);
+        add_many_examples(form, gradients, weights, part, sums, interrupt);
     });
 }
 

@@ -93,6 +93,10 @@ void for_each_batch(const Gradients& gradients, std::span<const double> weights,
 void add_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                   std::span<const std::int32_t> examples, double* sums);
 
+// The same, listening to the user in between.
+void add_many_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
+                       std::span<const std::int32_t> examples, double* sums, Interrupt& interrupt);
+
 // Sums of `size` numbers over many examples, in parallel: add(examples, sums) adds some of them. The order of additions
 // does not depend on the number of threads.
 using AddPart = std::function<void(std::span<const std::int32_t>, double*)>;

@@ -304,7 +304,7 @@ def without_control_sequences(text: str) -> str:
 
 
 def test_progress_on_a_terminal() -> None:
-    output = on_terminal(SHOWING.format(n_rules=400))
+    output = on_terminal(SHOWING.format(n_rules=1500))
     quiet, shown = output.split("quiet\r\n")
     assert quiet == ""
     assert shown.endswith("done\r\n")
@@ -312,9 +312,9 @@ def test_progress_on_a_terminal() -> None:
     states = LINE.findall(without_control_sequences(shown))
     rules = [int(state[0]) for state in states]
     assert rules == sorted(rules)
-    assert rules[-1] == 400
+    assert rules[-1] == 1500
     assert len(set(rules)) > 2
-    assert {state[1] for state in states} == {"400"}
+    assert {state[1] for state in states} == {"1500"}
     assert float(states[-1][2]) > 0
     losses = [float(state[3]) for state in states]
     assert losses[0] > 1.2 * losses[-1] > 0
