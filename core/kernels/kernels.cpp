@@ -4,6 +4,7 @@
 #include "cholesky.hpp"
 #include "label_bins.hpp"
 #include "losses.hpp"
+#include "predict.hpp"
 #include "scores.hpp"
 #include "screen.hpp"
 #include "sums.hpp"
@@ -31,6 +32,8 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     screen_diagonal,
     map_to_bins,
     aggregate_joint,
+    add_heads,
+    screen_known,
 };
 
 }  // namespace labelboost

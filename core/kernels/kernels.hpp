@@ -18,6 +18,9 @@ constexpr std::size_t kScreenBlock = 4096;
 // Single precision is trusted as long as no pivot lost more than all but this share of its diagonal element.
 constexpr float kLeastKept = 2e-3f;
 
+// Known label vectors that are screened together.
+constexpr std::size_t kScreenGroup = 16;
+
 // A block of examples in the order of a feature's values, whose splits are to be scored approximately.
 struct ScreenTask {
     const float* const* rows;    // gradients in single precision, padded to 16
@@ -82,6 +85,18 @@ struct Kernels {
     // Adds up a joint Hessian over the bins: `hessian` receives the bins x bins matrix (row major, all of it).
     void (*aggregate_joint)(const double* sums, std::size_t labels, const std::int32_t* bin, std::size_t bins, bool exact,
                             double* scratch, double* hessian);
+
+    // Prediction. scores (examples x padded) += the heads (rules x padded) of the covering rules, in their order;
+    // bit r of covering[n]: rule r covers example n.
+    void (*add_heads)(double* scores, const double* heads, std::size_t padded, const std::uint64_t* covering,
+                      std::size_t examples);
+
+    // Approximate costs (known x kLanes) of the known label vectors, given by the lists of their labels, for kLanes
+    // examples with `scores` (labels x kLanes, overwritten); the smallest of each group of kScreenGroup vectors, and
+    // the cost of the empty one.
+    void (*screen_known)(Loss loss, double* scores, std::size_t labels, const std::size_t* offsets,
+                         const std::uint32_t* members, std::size_t known, double* costs, double* smallest,
+                         double* empty);
 };
 
 // Doubles in an interleaved upper triangle with its right-hand side, for `n` unknowns.
