@@ -7,6 +7,8 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -160,10 +162,13 @@ void make_ensemble(Ensemble* self, const Vector<std::int64_t>& conditions, const
     require(operators.size() == features.size() && values.size() == features.size(), "conditions differ in length");
     require(head_scores.size() == head_labels.size(), "heads differ in length");
     require(heads.size() == conditions.size(), "there must be as many heads as bodies");
+    require(features.size() < std::numeric_limits<std::int32_t>::max(), "there are too many conditions");
+    const auto last_operator = static_cast<std::uint8_t>(Operator::not_equal);
+    for (const std::uint8_t op : span_of(operators)) require(op <= last_operator, "an operator is unknown");
+    for (const double value : span_of(values)) require(!std::isnan(value), "a condition's value is missing");
     // Copied: nobody can change what has been checked.
-    new (self) Ensemble{vector_of(conditions), vector_of(features),    vector_of(operators),
-                        vector_of(values),     vector_of(heads),       vector_of(head_labels),
-                        vector_of(head_scores), n_features,            n_labels};
+    new (self) Ensemble({vector_of(conditions), vector_of(features), vector_of(operators), vector_of(values),
+                         vector_of(heads), vector_of(head_labels), vector_of(head_scores), n_features, n_labels});
 }
 
 template <typename T>
@@ -232,8 +237,8 @@ void register_booster(nb::module_& module) {
 
 template <typename T>
 OwnedMatrix<double> predict_dense(const Ensemble& self, const StridedMatrix<T>& x, std::size_t threads) {
-    require(x.shape(1) == self.n_features, "wrong number of features");
-    auto scores = new_matrix<double>(x.shape(0), self.n_labels, 0.0);
+    require(x.shape(1) == self.n_features(), "wrong number of features");
+    auto scores = new_matrix<double>(x.shape(0), self.n_labels(), 0.0);
     run_interruptibly([&](Interrupt& interrupt) {
         ThreadPool pool(threads);
         self.predict_dense(x.data(), x.shape(0), x.stride(0), x.stride(1), scores.data(), pool, interrupt);
@@ -245,9 +250,10 @@ template <typename T>
 OwnedMatrix<double> predict_csr(const Ensemble& self, const Vector<T>& data, const Vector<std::int32_t>& indices,
                                 const Vector<std::int32_t>& indptr, std::size_t threads) {
     check_offsets(span_of(indptr), indices.size());
-    check_indices(span_of(indices), self.n_features);
+    check_indices(span_of(indices), self.n_features());
+    check_sorted_unique(span_of(indices), span_of(indptr));
     require(data.size() == indices.size(), "data and indices must have the same length");
-    auto scores = new_matrix<double>(indptr.size() - 1, self.n_labels, 0.0);
+    auto scores = new_matrix<double>(indptr.size() - 1, self.n_labels(), 0.0);
     run_interruptibly([&](Interrupt& interrupt) {
         ThreadPool pool(threads);
         self.predict_csr(span_of(data), span_of(indices), span_of(indptr), scores.data(), pool, interrupt);
@@ -267,12 +273,13 @@ void register_ensemble(nb::module_& module) {
         .def("predict_csr", &predict_csr<float>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a)
         .def("__getstate__",
              [](const Ensemble& self) {
-                 return nb::make_tuple(new_vector<std::int64_t>(self.conditions),
-                                       new_vector<std::int32_t>(self.features),
-                                       new_vector<std::uint8_t>(self.operators), new_vector<double>(self.values),
-                                       new_vector<std::int64_t>(self.heads),
-                                       new_vector<std::int32_t>(self.head_labels),
-                                       new_vector<double>(self.head_scores), self.n_features, self.n_labels);
+                 const RuleArrays rules = self.arrays();
+                 return nb::make_tuple(new_vector<std::int64_t>(rules.conditions),
+                                       new_vector<std::int32_t>(rules.features),
+                                       new_vector<std::uint8_t>(rules.operators), new_vector<double>(rules.values),
+                                       new_vector<std::int64_t>(rules.heads),
+                                       new_vector<std::int32_t>(rules.head_labels),
+                                       new_vector<double>(rules.head_scores), rules.n_features, rules.n_labels);
              })
         .def("__setstate__", [](Ensemble& self, const State& state) {
             std::apply([&](const auto&... part) { make_ensemble(&self, part...); }, state);

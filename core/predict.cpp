@@ -1,55 +1,328 @@
 #include "predict.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
 
+#include "kernels/kernels.hpp"
 #include "search.hpp"
 
 namespace labelboost {
 namespace {
 
-constexpr std::size_t kRows = 64;  // per task
+using Word = std::uint64_t;
+constexpr std::size_t kBits = 64;  // of a word: examples of a block, and rules that are added together
+// Up to so many constants are compared with a value one by one.
+constexpr std::size_t kFewConstants = 4;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-void for_each_row(std::size_t examples, ThreadPool& pool, Interrupt& interrupt,
-                  const std::function<void(std::size_t, std::size_t)>& row) {
-    pool.run((examples + kRows - 1) / kRows, interrupt, [&](std::size_t part, std::size_t thread) {
-        interrupt.check();
-        const std::size_t end = std::min(examples, (part + 1) * kRows);
-        for (std::size_t n = part * kRows; n < end; ++n) row(n, thread);
-    });
+bool is_ordered(Operator op) { return op == Operator::less_equal || op == Operator::greater; }
+bool is_negated(Operator op) { return op == Operator::greater || op == Operator::not_equal; }
+
+template <typename Test>
+Word which(std::span<const double> x, const Test& test) {
+    Word result = 0;
+    for (std::size_t n = 0; n < x.size(); ++n) result |= Word{test(x[n])} << n;
+    return result;
 }
 
-// A missing value (NaN) satisfies no condition: every comparison with it is false, != needs a look.
-bool satisfies(double x, std::uint8_t op, double value) {
-    switch (static_cast<Operator>(op)) {
-        case Operator::less_equal: return x <= value;
-        case Operator::greater: return x > value;
-        case Operator::equal: return x == value;
-        case Operator::not_equal: return x != value && !std::isnan(x);
+// Bit j of words[i] <-> bit i of words[j]: squares of 32 x 32, 16 x 16, ... bits change places in turn.
+void transpose(Word (&words)[kBits]) {
+    Word low = ~Word{0} >> 32;
+    for (std::size_t width = 32; width != 0; width /= 2, low ^= low << width) {
+        for (std::size_t i = 0; i < kBits; i = (i + width + 1) & ~width) {
+            const Word swapped = ((words[i] >> width) ^ words[i + width]) & low;
+            words[i] ^= swapped << width;
+            words[i + width] ^= swapped;
+        }
     }
-    return false;
 }
 
-template <typename At>
-void add_scores(const Ensemble& rules, const At& at, double* scores) {
-    const std::size_t labels = rules.n_labels;
-    for (std::size_t r = 0; r < rules.rules(); ++r) {
-        auto c = static_cast<std::size_t>(rules.conditions[r]);
-        const auto last = static_cast<std::size_t>(rules.conditions[r + 1]);
-        while (c < last && satisfies(at(rules.features[c]), rules.operators[c], rules.values[c])) ++c;
-        if (c < last) continue;
-        const auto begin = static_cast<std::size_t>(rules.heads[r]);
-        const auto end = static_cast<std::size_t>(rules.heads[r + 1]);
-        if (end - begin == labels) {
-            for (std::size_t k = 0; k < labels; ++k) scores[k] += rules.head_scores[begin + k];
-        } else {
-            for (std::size_t i = begin; i < end; ++i) {
-                scores[static_cast<std::size_t>(rules.head_labels[i])] += rules.head_scores[i];
+// Calls add(label, score) for the head entries of rule r.
+template <typename Add>
+void for_each_entry(const RuleArrays& rules, std::size_t r, const Add& add) {
+    const auto end = static_cast<std::size_t>(rules.heads[r + 1]);
+    for (auto i = static_cast<std::size_t>(rules.heads[r]); i < end; ++i) {
+        add(static_cast<std::size_t>(rules.head_labels[i]), rules.head_scores[i]);
+    }
+}
+
+}  // namespace
+
+ConditionIndex::ConditionIndex(const RuleArrays& rules) : used(rules.features.size()) {
+    const auto key = [&](std::uint32_t c) {
+        const auto op = static_cast<Operator>(rules.operators[c]);
+        return std::tuple(rules.features[c], is_ordered(op), rules.values[c], is_negated(op));
+    };
+    const auto add_position = [&](double constant, bool is_negation) {
+        constants.push_back(constant);
+        negated.push_back(is_negation);
+        return static_cast<std::uint32_t>(constants.size() - 1);
+    };
+    const auto end_scale = [&] {
+        if (!scales.empty()) scales.back().end = add_position(kInfinity, false);
+    };
+    std::vector<std::uint32_t> order(used.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const auto [feature, ordered, constant, is_negation] = key(order[i]);
+        if (i > 0 && key(order[i - 1]) == key(order[i])) {
+            used[order[i]] = used[order[i - 1]];
+            continue;
+        }
+        if (scales.empty() || scales.back().feature != feature || scales.back().ordered != ordered) {
+            end_scale();
+            scales.push_back({feature, ordered, static_cast<std::uint32_t>(constants.size()), 0, 0});
+        }
+        used[order[i]] = add_position(constant, is_negation);
+    }
+    end_scale();
+    constexpr double kZero[] = {0.0};
+    for (Scale& scale : scales) locate(scale, kZero, &scale.zero);
+    first_scale.assign(rules.n_features + 1, 0);
+    for (const Scale& scale : scales) ++first_scale[static_cast<std::size_t>(scale.feature) + 1];
+    std::partial_sum(first_scale.begin(), first_scale.end(), first_scale.begin());
+}
+
+// Binary searches, all in step: without branches that nobody could foresee, and none waits for another.
+void ConditionIndex::locate(const Scale& scale, std::span<const double> x, std::uint32_t* position) const {
+    std::fill_n(position, x.size(), scale.begin);
+    for (std::uint32_t count = scale.end - scale.begin; count != 0; count /= 2) {
+        const std::uint32_t half = (count + 1) / 2;
+        const double* middle = constants.data() + half - 1;
+        for (std::size_t n = 0; n < x.size(); ++n) {
+            position[n] += half & (std::uint32_t{0} - (middle[position[n]] < x[n]));
+        }
+    }
+    if (scale.ordered) return;
+    for (std::size_t n = 0; n < x.size(); ++n) position[n] = constants[position[n]] == x[n] ? position[n] : scale.end;
+}
+
+// At most 64 examples on their way through the ensemble; used again for the next ones.
+class Ensemble::Block {
+public:
+    explicit Block(const Ensemble& ensemble)
+        : rules_(ensemble.rules_),
+          index_(ensemble.index_),
+          heads_(ensemble.heads_),
+          padded_(ensemble.padded_),
+          words_(index_.constants.size()),
+          present_(index_.scales.size()),
+          stored_(index_.scales.size()),
+          scores_(kBits * padded_) {}
+
+    void start(std::size_t examples) {
+        examples_ = examples;
+        std::fill(words_.begin(), words_.end(), 0);
+        std::fill(present_.begin(), present_.end(), 0);
+        std::fill(scores_.begin(), scores_.end(), 0.0);
+    }
+
+    template <typename T>
+    void load_dense(const T* data, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride) {
+        for (std::size_t s = 0; s < index_.scales.size(); ++s) {
+            const T* value = data + index_.scales[s].feature * column_stride;
+            double x[kBits];
+            for (std::size_t n = 0; n < examples_; ++n, value += row_stride) x[n] = static_cast<double>(*value);
+            mark_all(s, {x, examples_});
+        }
+    }
+
+    // The row offsets begin with those of the first example.
+    template <typename T>
+    void load_csr(const T* data, const std::int32_t* indices, const std::int32_t* indptr) {
+        std::fill(stored_.begin(), stored_.end(), 0);
+        for (std::size_t n = 0; n < examples_; ++n) {
+            for (std::int32_t i = indptr[n]; i < indptr[n + 1]; ++i) {
+                const auto f = static_cast<std::size_t>(indices[i]);
+                for (std::size_t s = index_.first_scale[f]; s < index_.first_scale[f + 1]; ++s) {
+                    mark(s, n, static_cast<double>(data[i]));
+                    stored_[s] |= Word{1} << n;
+                }
+            }
+        }
+        for (std::size_t s = 0; s < index_.scales.size(); ++s) {
+            const Word zeros = all() & ~stored_[s];
+            words_[index_.scales[s].zero] |= zeros;
+            present_[s] |= zeros;
+        }
+    }
+
+    // Turns the marks of examples at the first position that takes them in into all who satisfy each condition.
+    void evaluate_conditions() {
+        for (std::size_t s = 0; s < index_.scales.size(); ++s) {
+            const Scale& scale = index_.scales[s];
+            Word taken_in = 0;
+            double last = std::numeric_limits<double>::quiet_NaN();
+            for (std::size_t i = scale.begin; i < scale.end; ++i) {
+                // Those with "= x" are marked there only, even if "!= x" follows.
+                const bool still_taken_in = scale.ordered || index_.constants[i] == last;
+                last = index_.constants[i];
+                taken_in = words_[i] | (still_taken_in ? taken_in : 0);
+                words_[i] = (taken_in ^ (Word{0} - index_.negated[i])) & present_[s];
             }
         }
     }
+
+    // Adds the heads of the next rules from `first` on.
+    void add_rules(std::size_t first) {
+        const std::size_t count = std::min(kBits, rules_.rules() - first);
+        Word covering[kBits] = {};  // the examples of each rule, then the rules of each example
+        for (std::size_t r = 0; r < count; ++r) covering[r] = coverage(first + r);
+        transpose(covering);
+        if (!heads_.empty()) {
+            active_kernels().add_heads(scores_.data(), heads_.data() + first * padded_, padded_, covering, examples_);
+            return;
+        }
+        for (std::size_t n = 0; n < examples_; ++n) {
+            double* scores = scores_.data() + n * padded_;
+            for (Word rules = covering[n]; rules != 0; rules &= rules - 1) {
+                for_each_entry(rules_, first + static_cast<std::size_t>(std::countr_zero(rules)),
+                               [&](std::size_t label, double score) { scores[label] += score; });
+            }
+        }
+    }
+
+    void copy_scores(double* target) const {
+        for (std::size_t n = 0; n < examples_; ++n) {
+            std::copy_n(scores_.data() + n * padded_, rules_.n_labels, target + n * rules_.n_labels);
+        }
+    }
+
+private:
+    Word all() const { return ~Word{0} >> (kBits - examples_); }
+
+    // The examples have the values x on the scale s. Missing values satisfy nothing: they are not marked anywhere.
+    void mark_all(std::size_t s, std::span<const double> x) {
+        const Scale& scale = index_.scales[s];
+        present_[s] = which(x, [](double value) { return value == value; });
+        if (scale.end - scale.begin <= kFewConstants) {
+            for (std::size_t i = scale.begin; i < scale.end; ++i) {
+                const double constant = index_.constants[i];
+                words_[i] = scale.ordered ? which(x, [&](double value) { return value <= constant; })
+                                          : which(x, [&](double value) { return value == constant; });
+            }
+            return;
+        }
+        std::uint32_t position[kBits];
+        index_.locate(scale, x, position);
+        for (std::size_t n = 0; n < x.size(); ++n) words_[position[n]] |= present_[s] & (Word{1} << n);
+    }
+
+    void mark(std::size_t s, std::size_t n, double x) {
+        std::uint32_t position;
+        index_.locate(index_.scales[s], {&x, 1}, &position);
+        const Word bit = Word{x == x} << n;
+        words_[position] |= bit;
+        present_[s] |= bit;
+    }
+
+    Word coverage(std::size_t r) const {
+        Word covered = all();
+        const auto end = static_cast<std::size_t>(rules_.conditions[r + 1]);
+        for (auto c = static_cast<std::size_t>(rules_.conditions[r]); c < end; ++c) covered &= words_[index_.used[c]];
+        return covered;
+    }
+
+    const RuleArrays& rules_;
+    const ConditionIndex& index_;
+    const AlignedVector& heads_;
+    std::size_t padded_;
+    std::size_t examples_ = 0;
+    std::vector<Word> words_;    // by position: marks first, then who satisfies the condition
+    std::vector<Word> present_;  // by scale: whose value is not missing
+    std::vector<Word> stored_;   // by scale: whose value is not an implicit zero
+    AlignedVector scores_;       // examples x padded labels
+};
+
+Ensemble::Ensemble(RuleArrays rules)
+    : rules_(std::move(rules)), index_(rules_), padded_(padded_size(rules_.n_labels)) {
+    if (2 * rules_.head_scores.size() < rules_.rules() * rules_.n_labels) return;
+    heads_.assign(rules_.rules() * padded_, 0.0);
+    for (std::size_t r = 0; r < rules_.rules(); ++r) {
+        double* head = heads_.data() + r * padded_;
+        for_each_entry(rules_, r, [&](std::size_t label, double score) { head[label] += score; });
+    }
+    rules_.heads = {0};
+    rules_.head_labels = {};
+    rules_.head_scores = {};
+}
+
+RuleArrays Ensemble::arrays() const {
+    RuleArrays result = rules_;
+    for (std::size_t r = 0; r * padded_ < heads_.size(); ++r) {
+        for (std::size_t k = 0; k < n_labels(); ++k) {
+            result.head_labels.push_back(static_cast<std::int32_t>(k));
+            result.head_scores.push_back(heads_[r * padded_ + k]);
+        }
+        result.heads.push_back(static_cast<std::int64_t>(result.head_scores.size()));
+    }
+    return result;
+}
+
+template <typename Load>
+void Ensemble::predict_blocks(std::size_t examples, const Load& load, double* scores, ThreadPool& pool,
+                              Interrupt& interrupt) const {
+    std::vector<std::optional<Block>> blocks(pool.size());  // only the threads that are needed make one
+    pool.run((examples + kBits - 1) / kBits, interrupt, [&](std::size_t part, std::size_t thread) {
+        Block& block = blocks[thread] ? *blocks[thread] : blocks[thread].emplace(*this);
+        const std::size_t first = part * kBits;
+        block.start(std::min(kBits, examples - first));
+        load(block, first);
+        block.evaluate_conditions();
+        for (std::size_t r = 0; r < rules_.rules(); r += kBits) {
+            interrupt.check();
+            block.add_rules(r);
+        }
+        block.copy_scores(scores + first * n_labels());
+    });
+}
+
+template <typename T>
+void Ensemble::predict_dense(const T* data, std::size_t examples, std::ptrdiff_t row_stride,
+                             std::ptrdiff_t column_stride, double* scores, ThreadPool& pool,
+                             Interrupt& interrupt) const {
+    const auto load = [&](Block& block, std::size_t first) {
+        block.load_dense(data + static_cast<std::ptrdiff_t>(first) * row_stride, row_stride, column_stride);
+    };
+    predict_blocks(examples, load, scores, pool, interrupt);
+}
+
+template <typename T>
+void Ensemble::predict_csr(std::span<const T> data, std::span<const std::int32_t> indices,
+                           std::span<const std::int32_t> indptr, double* scores, ThreadPool& pool,
+                           Interrupt& interrupt) const {
+    const auto load = [&](Block& block, std::size_t first) {
+        block.load_csr(data.data(), indices.data(), indptr.data() + first);
+    };
+    predict_blocks(indptr.size() - 1, load, scores, pool, interrupt);
+}
+
+template void Ensemble::predict_dense<float>(const float*, std::size_t, std::ptrdiff_t, std::ptrdiff_t, double*,
+                                             ThreadPool&, Interrupt&) const;
+template void Ensemble::predict_dense<double>(const double*, std::size_t, std::ptrdiff_t, std::ptrdiff_t, double*,
+                                              ThreadPool&, Interrupt&) const;
+template void Ensemble::predict_csr<float>(std::span<const float>, std::span<const std::int32_t>,
+                                           std::span<const std::int32_t>, double*, ThreadPool&, Interrupt&) const;
+template void Ensemble::predict_csr<double>(std::span<const double>, std::span<const std::int32_t>,
+                                            std::span<const std::int32_t>, double*, ThreadPool&, Interrupt&) const;
+
+// Decoding
+
+namespace {
+
+// Whether sums of exponentials of the scores of example n could overflow.
+bool may_overflow(const KnownVectors& input, std::size_t n) {
+    constexpr double kLargestExponent = 300.0;
+    const double* scores = input.scores + n * input.labels;
+    return input.loss == Loss::example_logistic &&
+           std::any_of(scores, scores + input.labels, [](double p) { return std::abs(p) > kLargestExponent; });
 }
 
 // The cost of a label vector is a sum over the labels of one of two terms, depending on the label.
@@ -58,13 +331,11 @@ public:
     explicit Costs(const KnownVectors& input) : input_(input), present_(input.labels), absent_(input.labels) {}
 
     void set_example(std::size_t n) {
-        scores_ = input_.scores + n * input_.labels;
-        double largest = 0.0;
-        for (std::size_t k = 0; k < input_.labels; ++k) largest = std::max(largest, std::abs(scores_[k]));
-        logarithmic_ = input_.loss == Loss::example_logistic && largest > kLargestExponent;
+        const double* scores = input_.scores + n * input_.labels;
+        logarithmic_ = may_overflow(input_, n);
         for (std::size_t k = 0; k < input_.labels; ++k) {
-            present_[k] = term(-scores_[k]);
-            absent_[k] = term(scores_[k]);
+            present_[k] = term(-scores[k]);
+            absent_[k] = term(scores[k]);
         }
     }
 
@@ -85,7 +356,6 @@ public:
     }
 
 private:
-    static constexpr double kLargestExponent = 300.0;
     static constexpr std::size_t kStep = 16;
 
     double term(double margin) const {
@@ -104,24 +374,96 @@ private:
     }
 
     const KnownVectors& input_;
-    const double* scores_ = nullptr;
     bool logarithmic_ = false;
     std::vector<double> present_, absent_;
 };
 
-constexpr double kEqualCosts = 1e-12;
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-
-std::size_t decode_example(const Costs& costs, std::size_t known) {
-    const auto limit = [&](double best) {
-        return costs.logarithmic() ? best + kEqualCosts : best * (1.0 + kEqualCosts);
-    };
-    double best = kNoLimit;
-    for (std::size_t v = 0; v < known; ++v) best = std::min(best, costs.cost(v, best));
-    for (std::size_t v = 0; v < known; ++v) {
-        if (costs.cost(v, limit(best)) <= limit(best)) return v;
+// The labels of each known vector, one vector after the other.
+struct LabelLists {
+    explicit LabelLists(const KnownVectors& input) {
+        for (std::size_t v = 0; v < input.known; ++v) {
+            const std::uint8_t* vector = input.vectors + v * input.labels;
+            for (std::size_t k = 0; k < input.labels; ++k) {
+                if (vector[k] != 0) labels.push_back(static_cast<std::uint32_t>(k));
+            }
+            offsets.push_back(labels.size());
+        }
     }
-    return 0;
+
+    std::vector<std::size_t> offsets{0};
+    std::vector<std::uint32_t> labels;
+};
+
+constexpr double kEqualCosts = 1e-12;
+
+// Finds the few known vectors that may be the cheapest, for kLanes examples at a time: a vector's cost is that of
+// the empty one plus a difference for each of its labels, which are few as a rule. Such sums may lose all digits to
+// cancellation, so whatever they cannot tell apart is left to class Costs.
+class Screen {
+public:
+    Screen(const KnownVectors& input, const LabelLists& lists)
+        : input_(input),
+          lists_(lists),
+          scores_(kLanes * input.labels),
+          costs_(kLanes * input.known),
+          smallest_(kLanes * ((input.known + kScreenGroup - 1) / kScreenGroup)),
+          empty_(kLanes) {}
+
+    // Takes the examples [first, first + count), at most kLanes.
+    void set_examples(std::size_t first, std::size_t count) {
+        std::fill(scores_.begin(), scores_.end(), 0.0);
+        for (std::size_t lane = 0; lane < count; ++lane) {
+            overflows_[lane] = may_overflow(input_, first + lane);
+            const double* scores = input_.scores + (first + lane) * input_.labels;
+            for (std::size_t k = 0; k < input_.labels; ++k) scores_[kLanes * k + lane] = scores[k];
+        }
+        active_kernels().screen_known(input_.loss, scores_.data(), input_.labels, lists_.offsets.data(),
+                                      lists_.labels.data(), input_.known, costs_.data(), smallest_.data(),
+                                      empty_.data());
+    }
+
+    // All vectors that may be the cheapest for the example in this lane, in their order.
+    std::span<const std::uint32_t> candidates(std::size_t lane) {
+        const double limit = overflows_[lane] ? kInfinity : largest_candidate(lane);
+        candidates_.clear();
+        for (std::size_t g = 0; kLanes * g < smallest_.size(); ++g) {
+            if (smallest_[kLanes * g + lane] > limit) continue;
+            const std::size_t end = std::min(input_.known, (g + 1) * kScreenGroup);
+            for (std::size_t v = g * kScreenGroup; v < end; ++v) {
+                if (!(costs_[kLanes * v + lane] > limit)) candidates_.push_back(static_cast<std::uint32_t>(v));
+            }
+        }
+        return candidates_;
+    }
+
+private:
+    // Rounding errors are at most the number of operations times half an epsilon times the sum of all that is added
+    // or taken away: the cost of the empty vector bounds what is taken away, the vector's own cost what is added
+    // instead. The factors leave room for the errors of the exponentials and for both ends of a comparison.
+    double largest_candidate(std::size_t lane) const {
+        double best = kInfinity;
+        for (std::size_t g = 0; kLanes * g < smallest_.size(); ++g) best = std::min(best, smallest_[kLanes * g + lane]);
+        constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+        const double rounding = 16.0 * kEpsilon * (static_cast<double>(input_.labels) + 8.0);
+        return best + (2.0 * kEqualCosts + rounding) * (std::abs(best) + empty_[lane]);
+    }
+
+    const KnownVectors& input_;
+    const LabelLists& lists_;
+    AlignedVector scores_, costs_, smallest_, empty_;
+    bool overflows_[kLanes] = {};
+    std::vector<std::uint32_t> candidates_;
+};
+
+// The first of the cheapest of these vectors.
+std::uint32_t choose(const Costs& costs, std::span<const std::uint32_t> candidates) {
+    double best = kInfinity;
+    for (const std::uint32_t v : candidates) best = std::min(best, costs.cost(v, best));
+    const double limit = costs.logarithmic() ? best + kEqualCosts : best * (1.0 + kEqualCosts);
+    for (const std::uint32_t v : candidates) {
+        if (costs.cost(v, limit) <= limit) return v;
+    }
+    return candidates.front();
 }
 
 // -log of the weight exp(-loss) of a label vector, from its cost.
@@ -133,50 +475,39 @@ double loss_of(Loss loss, bool logarithmic, double cost) {
 
 }  // namespace
 
-template <typename T>
-void Ensemble::predict_dense(const T* data, std::size_t examples, std::ptrdiff_t row_stride,
-                             std::ptrdiff_t column_stride, double* scores, ThreadPool& pool,
-                             Interrupt& interrupt) const {
-    for_each_row(examples, pool, interrupt, [&](std::size_t n, std::size_t) {
-        const T* row = data + static_cast<std::ptrdiff_t>(n) * row_stride;
-        const auto at = [&](std::int32_t feature) { return static_cast<double>(row[feature * column_stride]); };
-        add_scores(*this, at, scores + n * n_labels);
-    });
-}
-
-template <typename T>
-void Ensemble::predict_csr(std::span<const T> data, std::span<const std::int32_t> indices,
-                           std::span<const std::int32_t> indptr, double* scores, ThreadPool& pool,
-                           Interrupt& interrupt) const {
-    std::vector<std::vector<double>> rows(pool.size(), std::vector<double>(n_features, 0.0));
-    for_each_row(indptr.size() - 1, pool, interrupt, [&](std::size_t n, std::size_t thread) {
-        std::vector<double>& row = rows[thread];
-        const auto begin = static_cast<std::size_t>(indptr[n]);
-        const auto end = static_cast<std::size_t>(indptr[n + 1]);
-        for (std::size_t i = begin; i < end; ++i) row[static_cast<std::size_t>(indices[i])] = static_cast<double>(data[i]);
-        const auto at = [&](std::int32_t feature) { return row[static_cast<std::size_t>(feature)]; };
-        add_scores(*this, at, scores + n * n_labels);
-        for (std::size_t i = begin; i < end; ++i) row[static_cast<std::size_t>(indices[i])] = 0.0;
-    });
-}
-
 void decode_known(const KnownVectors& input, std::int32_t* position, ThreadPool& pool, Interrupt& interrupt) {
+    const LabelLists lists(input);
+    std::vector<std::optional<Screen>> screens(pool.size());
     std::vector<Costs> costs(pool.size(), Costs(input));
-    for_each_row(input.examples, pool, interrupt, [&](std::size_t n, std::size_t thread) {
-        costs[thread].set_example(n);
-        position[n] = static_cast<std::int32_t>(decode_example(costs[thread], input.known));
+    pool.run((input.examples + kLanes - 1) / kLanes, interrupt, [&](std::size_t part, std::size_t thread) {
+        interrupt.check();
+        const std::size_t first = part * kLanes;
+        const std::size_t count = std::min(kLanes, input.examples - first);
+        Screen& screen = screens[thread] ? *screens[thread] : screens[thread].emplace(input, lists);
+        screen.set_examples(first, count);
+        for (std::size_t lane = 0; lane < count; ++lane) {
+            const std::span<const std::uint32_t> candidates = screen.candidates(lane);
+            std::uint32_t chosen = candidates.front();
+            if (candidates.size() > 1) {
+                costs[thread].set_example(first + lane);
+                chosen = choose(costs[thread], candidates);
+            }
+            position[first + lane] = static_cast<std::int32_t>(chosen);
+        }
     });
 }
 
 void known_marginals(const KnownVectors& input, double* probabilities, ThreadPool& pool, Interrupt& interrupt) {
+    const LabelLists lists(input);
     std::vector<Costs> costs(pool.size(), Costs(input));
     std::vector<std::vector<double>> losses(pool.size(), std::vector<double>(input.known));
-    for_each_row(input.examples, pool, interrupt, [&](std::size_t n, std::size_t thread) {
+    pool.run(input.examples, interrupt, [&](std::size_t n, std::size_t thread) {
+        interrupt.check();
         Costs& cost = costs[thread];
         std::vector<double>& loss = losses[thread];
         cost.set_example(n);
         for (std::size_t v = 0; v < input.known; ++v) {
-            loss[v] = loss_of(input.loss, cost.logarithmic(), cost.cost(v, kNoLimit));
+            loss[v] = loss_of(input.loss, cost.logarithmic(), cost.cost(v, kInfinity));
         }
         const double smallest = *std::min_element(loss.begin(), loss.end());
         double* row = probabilities + n * input.labels;
@@ -184,21 +515,11 @@ void known_marginals(const KnownVectors& input, double* probabilities, ThreadPoo
         double total = 0.0;
         for (std::size_t v = 0; v < input.known; ++v) {
             const double weight = std::exp(smallest - loss[v]);
-            const std::uint8_t* vector = input.vectors + v * input.labels;
             total += weight;
-            for (std::size_t k = 0; k < input.labels; ++k) row[k] += vector[k] != 0 ? weight : 0.0;
+            for (std::size_t i = lists.offsets[v]; i < lists.offsets[v + 1]; ++i) row[lists.labels[i]] += weight;
         }
         for (std::size_t k = 0; k < input.labels; ++k) row[k] = std::min(row[k] / total, 1.0);
     });
 }
-
-template void Ensemble::predict_dense<float>(const float*, std::size_t, std::ptrdiff_t, std::ptrdiff_t, double*,
-                                             ThreadPool&, Interrupt&) const;
-template void Ensemble::predict_dense<double>(const double*, std::size_t, std::ptrdiff_t, std::ptrdiff_t, double*,
-                                              ThreadPool&, Interrupt&) const;
-template void Ensemble::predict_csr<float>(std::span<const float>, std::span<const std::int32_t>,
-                                           std::span<const std::int32_t>, double*, ThreadPool&, Interrupt&) const;
-template void Ensemble::predict_csr<double>(std::span<const double>, std::span<const std::int32_t>,
-                                            std::span<const std::int32_t>, double*, ThreadPool&, Interrupt&) const;
 
 }  // namespace labelboost

@@ -5,6 +5,7 @@
 #include "draws.hpp"
 #include "label_bins.hpp"
 #include "losses.hpp"
+#include "predict.hpp"
 #include "profiles.hpp"
 #include "scores.hpp"
 #include "screen.hpp"
@@ -45,6 +46,8 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     map_to_bins,
     aggregate_joint,
     add_binned_gram,
+    add_heads,
+    screen_known,
 };
 
 }  // namespace labelboost

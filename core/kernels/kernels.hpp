@@ -21,6 +21,9 @@ constexpr float kLeastKept = 2e-3f;
 // ... and for regions that were found by subtraction, as long as they are not a smaller share of all than this.
 constexpr double kLeastShare = 1e-3;
 
+// Known label vectors that are screened together.
+constexpr std::size_t kScreenGroup = 16;
+
 // A block of examples in the order of a feature's values, whose splits are to be scored approximately.
 struct ScreenTask {
     const float* const* rows;    // gradients in single precision, padded to 16
@@ -139,6 +142,18 @@ struct Kernels {
     void (*add_binned_gram)(const double* const* rows, const double* weights, std::size_t count,
                             const std::int32_t* order, const std::int32_t* first, std::size_t bins, double factor,
                             double* scratch, double* hessian);
+
+    // Prediction. scores (examples x padded) += the heads (rules x padded) of the covering rules, in their order;
+    // bit r of covering[n]: rule r covers example n.
+    void (*add_heads)(double* scores, const double* heads, std::size_t padded, const std::uint64_t* covering,
+                      std::size_t examples);
+
+    // Approximate costs (known x kLanes) of the known label vectors, given by the lists of their labels, for kLanes
+    // examples with `scores` (labels x kLanes, overwritten); the smallest of each group of kScreenGroup vectors, and
+    // the cost of the empty one.
+    void (*screen_known)(Loss loss, double* scores, std::size_t labels, const std::size_t* offsets,
+                         const std::uint32_t* members, std::size_t known, double* costs, double* smallest,
+                         double* empty);
 };
 
 // Doubles in an interleaved upper triangle with its right-hand side, for `n` unknowns.

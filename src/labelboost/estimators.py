@@ -235,7 +235,7 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
             predicted = (scores > 0.0).astype(np.int8)
         else:
             found = _core.decode_known(self._fitted_loss, scores, self._known, self._n_threads())
-            predicted = self._known[found].astype(np.int8)
+            predicted = self._known[found].view(np.int8)
         return predicted[:, 0] if self._one_dimensional else predicted
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
