@@ -9,7 +9,7 @@ BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.21" "ninja>=1
 SOURCES := $(shell find core src -name '*.cpp' -o -name '*.hpp' -o -name '*.py' -o -name '*.pyi') CMakeLists.txt pyproject.toml
 SANITIZED := build/sanitized
 
-.PHONY: demo test lint check wheel wheel-test sanitize oracle bench clean help
+.PHONY: demo test lint check wheel wheel-test sanitize oracle bench bench-quick bench-environments clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -51,8 +51,20 @@ sanitize: $(VENV)/developed  ## run the core's tests under AddressSanitizer and 
 oracle: $(VENV)/developed  ## compare core and reference in every setting, on whole data sets (long)
 	$(BIN)/python -m pytest -n 2 tests/test_oracle.py --exhaustive
 
-bench: $(VENV)/installed  ## losses and training times beside the reference implementation (see benchmarks/)
-	$(BIN)/python benchmarks/compare_with_peer.py
+# BENCH_DATA="yeast birds", BENCH_VARIANTS="none 0.04" and BENCH_THREADS=2 measure something else,
+# PEER_PYTHON names a Python that has mlrl-boomer already, BENCH_OPTIONS is for everything else.
+BENCH_ARGUMENTS = $(if $(BENCH_DATA),--data $(BENCH_DATA)) $(if $(BENCH_VARIANTS),--variants $(BENCH_VARIANTS)) \
+	$(if $(BENCH_THREADS),--threads $(BENCH_THREADS)) $(if $(PEER_PYTHON),--peer-python $(PEER_PYTHON)) $(BENCH_OPTIONS)
+
+bench: bench-environments  ## time, memory and loss beside the reference implementation (about an hour; see benchmarks/)
+	$(BIN)/python benchmarks/compare_with_peer.py $(BENCH_ARGUMENTS)
+
+bench-quick: bench-environments  ## a small part of that, in a few minutes
+	$(BIN)/python benchmarks/compare_with_peer.py --quick $(BENCH_ARGUMENTS)
+
+bench-environments: $(VENV)/installed
+	@$(PIP) install "matplotlib>=3.8" || echo "matplotlib cannot be installed: there will be no plot"
+	@$(if $(PEER_PYTHON),,$(BIN)/python benchmarks/set_up_peer.py)
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) build dist

@@ -1,30 +1,26 @@
 #!/usr/bin/env python3
-"""Train and score Labelboost once, in the paper's configuration: the counterpart of run_peer.py.
+"""Train and score Labelboost once, in the paper's configuration.
 
 Usage: run_ours.py DATA.npz --variant none|0.32|0.16|0.08|0.04|2|label-wise [--rules 200] [--fold 0]
-                   [--threads 1] [--sparse]
+                   [--threads 1] [--seed 1] [--sparse]
 
-Prints one JSON object with the fields of run_peer.py's: seconds of fit, rules learned, Subset 0/1
-and Hamming loss in percent on the held-out fold, and the process's peak memory in MB.
+DATA.npz may also be the name of embedded data, digits or synthetic. Prints one JSON object, see
+`Training` in records.py; losses are percentages on the held-out fold.
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-import argparse
-import json
-import resource
-import sys
-import time
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold
+import training
+from numpy.typing import NDArray
+from plan import EMBEDDED
 
 from labelboost import RuleBoostingClassifier
-from labelboost.data import load_npz
+from labelboost.data import load_digits_display, make_multilabel
 
 
 def parameters(variant: str) -> dict[str, Any]:
@@ -40,47 +36,46 @@ def parameters(variant: str) -> dict[str, Any]:
     }
 
 
+class Ours:
+    """Labelboost as `training.measure` wants it."""
+
+    version = version("labelboost")
+
+    def __init__(self, variant: str, rules: int, threads: int, seed: int) -> None:
+        self._model = RuleBoostingClassifier(
+            n_rules=rules, random_state=seed, n_jobs=threads, **parameters(variant)
+        )
+
+    def fit(self, X: Any, Y: NDArray[np.uint8], nominal: list[int]) -> None:
+        """Train, with the features that the data file calls nominal as categories."""
+        self._model.set_params(categorical_features=nominal or None)
+        self._model.fit(X, Y)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return a dense matrix of 0 and 1."""
+        return np.asarray(self._model.predict(X))
+
+    def n_rules(self) -> int:
+        """How many rules were learned, the default rule included."""
+        return int(self._model.n_rules_)
+
+
+def load(path: Path, sparse: bool) -> training.Data:
+    """Read a file, or make the embedded data of that name."""
+    if str(path) not in EMBEDDED:
+        return training.load(path, sparse)
+    if str(path) == "digits":
+        embedded = load_digits_display()
+    else:
+        embedded = make_multilabel(2000, 50, 30, random_state=1)
+    return training.Data(str(path), embedded.X, embedded.Y, embedded.nominal_indices)
+
+
 def main() -> None:
     """Read the command line, train, predict, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data")
-    parser.add_argument("--variant", default="none")
-    parser.add_argument("--rules", type=int, default=200)
-    parser.add_argument("--fold", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--sparse", action="store_true", help="keep X in CSR form")
-    args = parser.parse_args()
-
-    dataset = load_npz(args.data)
-    X, Y = dataset.X, dataset.Y
-    if not args.sparse and not isinstance(X, np.ndarray):
-        X = X.toarray()
-    train, test = list(KFold(10, shuffle=True, random_state=1).split(X))[args.fold]
-    model = RuleBoostingClassifier(
-        n_rules=args.rules,
-        random_state=1,
-        n_jobs=args.threads,
-        categorical_features=dataset.nominal_indices or None,
-        **parameters(args.variant),
-    )
-    X_train, Y_train = X[train], Y[train]
-    start = time.perf_counter()
-    model.fit(X_train, Y_train)
-    seconds = time.perf_counter() - start
-    wrong = np.asarray(model.predict(X[test])) != Y[test]
-    # Bytes on macOS, kilobytes elsewhere.
-    per_mb = 1024**2 if sys.platform == "darwin" else 1024
-    result = {
-        "data": dataset.name,
-        "variant": args.variant,
-        "threads": args.threads,
-        "rules": int(model.n_rules_),
-        "fit_seconds": round(seconds, 4),
-        "subset_loss": round(100 * float(wrong.any(axis=1).mean()), 3),
-        "hamming_loss": round(100 * float(wrong.mean()), 3),
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // per_mb,
-    }
-    print(json.dumps(result))
+    args = training.parser("Train and score Labelboost once.").parse_args()
+    learner = Ours(args.variant, args.rules, args.threads, args.seed)
+    training.run(args, learner, load)
 
 
 if __name__ == "__main__":
