@@ -67,7 +67,7 @@ bench-environments: $(VENV)/installed
 	@$(if $(PEER_PYTHON),,$(BIN)/python benchmarks/set_up_peer.py)
 
 clean:  ## remove everything that was built
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) .peer build dist
 
 $(VENV)/created:
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Labelboost needs Python 3.11 or newer; set PYTHON=")'

@@ -15,6 +15,7 @@
 
 #include "booster.hpp"
 #include "columns.hpp"
+#include "decode.hpp"
 #include "kernels/kernels.hpp"
 #include "predict.hpp"
 

@@ -1,4 +1,4 @@
-// Scores of a finished ensemble, and what they mean for the label sets seen in training.
+// Scores of a finished ensemble.
 //
 // Examples are taken 64 at a time, one per bit of a word. Each distinct condition of the ensemble becomes a word
 // (which of the 64 satisfy it), the coverage of a rule is the AND of its conditions' words, and only then are the
@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "aligned.hpp"
-#include "losses.hpp"
 #include "threads.hpp"
 
 namespace labelboost {
@@ -91,21 +90,5 @@ private:
     std::size_t padded_;  // number of labels, padded
     AlignedVector heads_;  // rules x padded labels; empty if most entries of the heads are zero
 };
-
-// Scores of examples and the distinct label vectors of the training data, the most frequent one first.
-struct KnownVectors {
-    Loss loss;
-    const double* scores;  // examples x labels
-    std::size_t examples;
-    const std::uint8_t* vectors;  // known x labels
-    std::size_t known;
-    std::size_t labels;
-};
-
-// For each example the position of the known label vector with the smallest loss; the first of equal ones.
-void decode_known(const KnownVectors& input, std::int32_t* position, ThreadPool& pool, Interrupt& interrupt);
-
-// For each example and label the share of the known vectors with the label, each weighted by exp(-loss).
-void known_marginals(const KnownVectors& input, double* probabilities, ThreadPool& pool, Interrupt& interrupt);
 
 }  // namespace labelboost

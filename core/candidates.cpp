@@ -1,0 +1,283 @@
+// How the qualities of a feature's candidates are found: see find_candidates in search.cpp for the order of things.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "search.hpp"
+
+namespace labelboost {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kWorkBetweenChecks = 1e6;
+
+// The pairs from `begin` on whose parts grow from one to the next.
+std::size_t end_of_run(std::span<const CandidatePair> pairs, std::size_t begin) {
+    std::size_t end = begin + 1;
+    while (end < pairs.size() && !pairs[end].starts_anew) ++end;
+    return end;
+}
+
+// A piece of the pairs. None begins in the midst of a run.
+std::span<const CandidatePair> select(std::span<const CandidatePair> pairs, Piece piece) {
+    const auto boundary = [&](std::size_t i) {
+        const std::size_t place = i * pairs.size() / piece.of;
+        const auto possible = [&](std::size_t at) { return at == 0 || at == pairs.size() || pairs[at].starts_anew; };
+        for (std::size_t away = 0;; ++away) {  // ends at the latest at either end of all
+            if (away <= place && possible(place - away)) return place - away;
+            if (place + away <= pairs.size() && possible(place + away)) return place + away;
+        }
+    };
+    const std::size_t begin = boundary(piece.number);
+    return pairs.subspan(begin, boundary(piece.number + 1) - begin);
+}
+
+}  // namespace
+
+void FeatureCandidates::join(const FeatureCandidates& other) {
+    if (other.quality.empty()) return;
+    for (std::size_t i = 0; i < quality.size(); ++i) quality[i] = std::min(quality[i], other.quality[i]);
+    for (std::size_t i = 0; i < optimistic.size(); ++i) optimistic[i] = std::min(optimistic[i], other.optimistic[i]);
+    attained = std::min(attained, other.attained);
+    screened = screened || other.screened;
+    by_histogram = by_histogram || other.by_histogram;
+}
+
+void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
+    Listing& listing = scratch.listing;
+    if (anchored_ && !column.nominal && ProfileHistogram::pays(column, task.coverage.sample.size())) {
+        if (piece.number > 0) return;
+        bound_by_histogram(task, column, scratch, out);
+        return;
+    }
+    listing.collect(column, task.coverage.sample, task.coverage.sampled);
+    out.quality.assign(2 * listing.splits(), kInfinity);
+    const std::span<const CandidatePair> pairs = select(listing.pairs(), piece);
+    if (anchored_ && bounds_pay(form_.labels)) {
+        scratch.walk.start(task.gradients, task.coverage.weights, listing, anchor_);
+        bound(task, scratch, pairs, out);
+        return;
+    }
+    total_up(task, scratch);
+    if (!column.nominal && Screening::possible(form_, settings_) &&
+        Screening::pays(listing.examples().size(), listing.splits())) {
+        screen(task, scratch, pairs, out);
+    } else {
+        scan_exactly(task, scratch, pairs, nullptr, out);
+    }
+}
+
+void Search::total_up(const Task& task, Scratch& scratch) const {
+    const AlignedVector& total = task.coverage.total;
+    std::memcpy(scratch.total.data(), total.data(), form_.size() * sizeof(double));
+    scratch.total_weight = task.coverage.weight;
+    if (scratch.listing.missing().empty()) return;
+    std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
+    add_many_examples(form_, task.gradients, task.coverage.weights, scratch.listing.missing(), scratch.sums.data(),
+                      task.interrupt);
+    active_kernels().subtract(scratch.total.data(), total.data(), scratch.sums.data(), form_.size());
+    for (const std::int32_t example : scratch.listing.missing()) {
+        scratch.total_weight -= task.coverage.weights[static_cast<std::size_t>(example)];
+    }
+}
+
+// wanted: which candidates to score; null for all.
+void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+                          const std::vector<bool>* wanted, FeatureCandidates& out) const {
+    const auto target = [&](std::size_t i) { return wanted == nullptr || (*wanted)[i] ? &out.quality[i] : nullptr; };
+    for (std::size_t begin = 0; begin < pairs.size();) {
+        const std::size_t next = end_of_run(pairs, begin);
+        std::size_t end = next;  // nothing needs to be summed up behind the last candidate that is wanted
+        while (end > begin && !target(pairs[end - 1].part_slot) && !target(pairs[end - 1].rest_slot())) --end;
+        std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::span<const std::int32_t> added = scratch.listing.added(pairs[i]);
+            add_many_examples(form_, task.gradients, task.coverage.weights, added, scratch.sums.data(), task.interrupt);
+            count_work(scratch, static_cast<double>(added.size() * form_.size()), task.interrupt);
+            emit(scratch, pairs[i], target(pairs[i].part_slot), target(pairs[i].rest_slot()), task.interrupt);
+        }
+        begin = next;
+    }
+}
+
+void Search::emit(Scratch& scratch, const CandidatePair& pair, double* part_quality, double* rest_quality,
+                  Interrupt& interrupt) const {
+    if (part_quality != nullptr && pair.part_count >= least_coverage()) {
+        scratch.scorer.add(scratch.sums.data(), nullptr, part_quality);
+    }
+    if (rest_quality != nullptr && pair.rest_count >= least_coverage()) {
+        scratch.scorer.add(scratch.total.data(), scratch.sums.data(), rest_quality);
+    }
+    const auto labels = static_cast<double>(form_.labels);
+    count_work(scratch, form_.joint ? labels * labels * labels : labels, interrupt);
+}
+
+void Search::count_work(Scratch& scratch, double work, Interrupt& interrupt) {
+    scratch.work += work;
+    if (scratch.work < kWorkBetweenChecks) return;
+    scratch.work = 0.0;
+    interrupt.check();
+}
+
+void Search::screen(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+                    FeatureCandidates& out) const {
+    const Listing& listing = scratch.listing;
+    const auto walk_along = [&](std::span<const CandidatePair> run, bool from_the_back, const auto& split_after) {
+        std::vector<std::uint32_t>& splits = scratch.splits;
+        splits.resize(run.size());
+        std::transform(run.begin(), run.end(), splits.begin(), split_after);
+        scratch.screening.run(task.gradients, task.coverage.weights, {listing.examples(), from_the_back, splits},
+                              scratch.total, scratch.total_weight, kNoise * task.coverage.weight);
+        task.interrupt.check();
+    };
+    const auto note = [&](const CandidatePair& pair, double part, double rest) {
+        if (pair.part_count >= least_coverage()) out.quality[pair.part_slot] = part;
+        if (pair.rest_count >= least_coverage()) out.quality[pair.rest_slot()] = rest;
+    };
+    const std::size_t second_run = pairs.empty() ? 0 : end_of_run(pairs, 0);
+    if (listing.all_listed() && second_run < pairs.size()) {
+        // Both runs in one walk from the front: the parts of the second one lie behind its splits.
+        std::vector<CandidatePair>& ordered = scratch.ordered;
+        ordered.assign(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(second_run));
+        ordered.insert(ordered.end(), pairs.rbegin(), pairs.rend() - static_cast<std::ptrdiff_t>(second_run));
+        walk_along(ordered, false, [](const CandidatePair& pair) { return pair.begin == 0 ? pair.end : pair.begin; });
+        for (std::size_t i = 0; i < ordered.size(); ++i) {
+            const double before = scratch.screening.before(i);
+            const double behind = scratch.screening.behind(i);
+            const bool part_is_before = ordered[i].begin == 0;
+            note(ordered[i], part_is_before ? before : behind, part_is_before ? behind : before);
+        }
+    } else {
+        for (std::size_t begin = 0; begin < pairs.size();) {
+            const std::size_t end = end_of_run(pairs, begin);
+            const std::span<const CandidatePair> run = pairs.subspan(begin, end - begin);
+            walk_along(run, run.front().begin > 0, [](const CandidatePair& pair) { return pair.end - pair.begin; });
+            for (std::size_t i = 0; i < run.size(); ++i) {
+                note(run[i], scratch.screening.before(i), scratch.screening.behind(i));
+            }
+            begin = end;
+        }
+    }
+    out.screened = true;
+}
+
+void Search::confirm(const Task& task, const Column& column, Scratch& scratch, double limit,
+                     FeatureCandidates& out) const {
+    std::vector<bool> wanted(out.quality.size());
+    bool any = false;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        wanted[i] = out.quality[i] <= limit;
+        any = any || wanted[i];
+    }
+    std::fill(out.quality.begin(), out.quality.end(), kInfinity);
+    if (!any) return;
+    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled);
+    total_up(task, scratch);
+    scan_exactly(task, scratch, scratch.listing.pairs(), &wanted, out);
+}
+
+void Search::bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+                   FeatureCandidates& out) const {
+    ProfileWalk& walk = scratch.walk;
+    out.optimistic.assign(out.quality.size(), kInfinity);
+    const auto note = [&](std::size_t slot, std::size_t count, const auto& bounds) {
+        if (count < least_coverage()) return;
+        const GainBounds gain = bounds();
+        out.optimistic[slot] = -gain.upper;
+        out.attained = std::min(out.attained, -gain.lower);
+    };
+    for (const CandidatePair& pair : pairs) {
+        walk.advance(pair);
+        note(pair.part_slot, pair.part_count, [&] { return walk.part_bounds(); });
+        note(pair.rest_slot(), pair.rest_count, [&] { return walk.rest_bounds(); });
+        const std::size_t added = pair.added_end - pair.added_begin;
+        count_work(scratch, static_cast<double>(added * form_.labels), task.interrupt);
+    }
+}
+
+void Search::bound_by_histogram(const Task& task, const Column& column, Scratch& scratch,
+                                FeatureCandidates& out) const {
+    const Coverage& coverage = task.coverage;
+    scratch.histogram.fill(column, coverage.sample, task.gradients, coverage.weights, form_.labels, anchor_.head());
+    task.interrupt.check();
+    scratch.listing.collect_counts(column, scratch.histogram.counts());
+    out.quality.assign(2 * scratch.listing.splits(), kInfinity);
+    scratch.walk.start(scratch.histogram, scratch.listing, anchor_);
+    bound(task, scratch, scratch.listing.pairs(), out);
+    out.by_histogram = true;
+}
+
+void Search::settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const {
+    const auto possible = [&](double quality) { return quality <= (1.0 - kBoundMargin) * scratch.reached; };
+    if (std::none_of(out.optimistic.begin(), out.optimistic.end(), possible)) return;
+    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled);
+    scratch.walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
+    std::vector<bool> left_over(out.quality.size(), false);
+    const auto slot = [&](const CandidatePair& pair) { return side == Side::part ? pair.part_slot : pair.rest_slot(); };
+    if (out.by_histogram) {
+        // Both sides at once, as long lists are better walked along but once.
+        for (std::size_t i = 0; i < left_over.size(); ++i) left_over[i] = possible(out.optimistic[i]);
+        out.optimistic.clear();
+    } else if (settings_.binned_candidates() && !one_by_one_pays(scratch.listing)) {
+        for (const CandidatePair& pair : scratch.listing.pairs()) {
+            left_over[slot(pair)] = possible(out.optimistic[slot(pair)]);
+        }
+    } else {
+        for (const CandidatePair& pair : scratch.listing.pairs()) {
+            scratch.walk.advance(pair);
+            if (!possible(out.optimistic[slot(pair)])) continue;
+            left_over[slot(pair)] = !settle_one(task, scratch, side, out.quality[slot(pair)]);
+            count_work(scratch, static_cast<double>(scratch.walk.part().size() * form_.size()), task.interrupt);
+        }
+    }
+    if (std::find(left_over.begin(), left_over.end(), true) == left_over.end()) return;
+    total_up(task, scratch);
+    scan_exactly(task, scratch, scratch.listing.pairs(), &left_over, out);
+}
+
+// Returns whether the quality of a candidate is decided, having stored it unless it is too bad.
+bool Search::settle_one(const Task& task, Scratch& scratch, Side side, double& quality) const {
+    if (settings_.binned_candidates()) {
+        form_binned_system(task, scratch, side);
+        scratch.scorer.add_system(&quality);
+        return true;
+    }
+    if (side == Side::part) return -scratch.walk.tight_part_gain() > (1.0 - kBoundMargin) * scratch.reached;
+    double least = -scratch.reached;
+    const double gain = scratch.walk.settled_rest_gain(least);
+    scratch.reached = -least;
+    if (gain > 0.0) quality = -gain;
+    return !std::isnan(gain);
+}
+
+// Summing up K^2 / 2 numbers once per example, and aggregating them for each candidate, against K + B^2 / 2 numbers (one
+// after the other) for each example of each candidate.
+bool Search::one_by_one_pays(const Listing& listing) const {
+    const auto labels = static_cast<double>(form_.labels);
+    const auto bins = 2.0 * bins_for_sign(static_cast<std::int32_t>(form_.labels / 2), settings_.bins);
+    double examples = 0.0;
+    for (const CandidatePair& pair : listing.pairs()) examples += static_cast<double>(pair.end - pair.begin);
+    const double one_by_one = examples * (labels + 0.25 * bins * bins);
+    const auto pairs = static_cast<double>(listing.pairs().size());
+    return one_by_one < (static_cast<double>(listing.examples().size()) + 2.0 * pairs) * labels * labels / 16.0;
+}
+
+void Search::form_binned_system(const Task& task, Scratch& scratch, Side side) const {
+    BinnedSystem& system = scratch.scorer.system();
+    ProfileWalk& walk = scratch.walk;
+    const bool rest = side == Side::rest;
+    const double noise = kNoise * task.coverage.weight;
+    const std::size_t bins = system.start_system(rest ? walk.rest_profile() : walk.part_profile(), noise);
+    scratch.products.assign(bins * bins, 0.0);
+    const auto add = [&](std::span<const std::int32_t> examples) {
+        system.sum_products(task.gradients, task.coverage.weights, examples, rest ? 1.0 : -1.0, scratch.products.data());
+    };
+    add(walk.part());
+    if (rest) {
+        add(walk.missing());
+        system.add_larger_region(task.coverage.total.data());
+    }
+    system.add_products(scratch.products.data());
+}
+
+}  // namespace labelboost

@@ -1,0 +1,260 @@
+// Qualities of sixteen regions at a time, from their sums in single precision, and where they are in doubt.
+//
+// In doubt is whatever depends on digits that single precision does not have: a pivot or a second derivative that is left
+// over from larger numbers, a label that may or may not belong to a bin, a criterion on the boundary between bins.
+// Cost in vector operations: K^3 / 6 without label bins, 10 K with one bin per sign, (K^2 / 2 + K B) B with B bins, 5 K in
+// diagonal form.
+#pragma once
+
+#include "cholesky.hpp"
+#include "wide_sums.hpp"
+
+namespace labelboost {
+namespace {
+
+// How the sums of sixteen regions came about.
+struct WideRegion {
+    VecF weight;        // of the examples
+    bool by_subtraction;
+
+    // A label with a smaller additive sum may have none at all, and belong to no bin.
+    float least(const ScreenTask& task, std::size_t label) const {
+        const double total = task.total[JointLayout(task.labels).additive() + label];
+        return by_subtraction ? static_cast<float>(1e-5 * total) : 0.0f;
+    }
+};
+
+inline VecF score_wide_diagonal(const WideDiagonal& sums, const WideRegion& region, const ScreenTask& task,
+                                VecFMask& doubt) {
+    VecF total = {}, best = {};
+    // In |g| (1 - |g|) rounding leaves an error of 2^-24 or so where |g| is close to 1.
+    const VecF least = 1e-4f * region.weight;
+    for (std::size_t k = 0; k < sums.labels; ++k) {
+        const VecF g = load(sums.gradient(k));
+        const VecF a = maximum(load(sums.hessian(k)), VecF{}) + static_cast<float>(task.l2);
+        doubt |= a < least;
+        const VecFMask usable = a > broadcast(static_cast<float>(task.noise));
+        const VecF gain = select(usable, g * g / select(usable, a, broadcast(1.0f)), VecF{});
+        total += gain;
+        best = maximum(best, gain);
+    }
+    return -0.5f * (task.single ? best : total);
+}
+
+inline VecF score_wide_exact(const WideJoint& sums, const ScreenTask& task, float* system, VecFMask& doubt) {
+    const std::size_t n = sums.labels;
+    const float* gram = sums.gram(0, 0);
+    float* target = system;
+    for (std::size_t i = 0; i < n; ++i) {
+        float* diagonal = target;
+        for (std::size_t j = i; j < n; ++j, gram += kWide, target += kWide) store(target) = -load(gram);
+        const VecF own = load(sums.additive(i));
+        store(diagonal) += own + static_cast<float>(task.l2);
+        doubt |= load(diagonal) < kLeastKept * own;
+        store(target) = -load(sums.gradient(i));
+        target += kWide;
+    }
+    VecF kept;
+    const VecF quality = factorise_lanes<float>(system, n, static_cast<float>(task.noise), &kept);
+    doubt |= kept < broadcast(kLeastKept);
+    return quality;
+}
+
+inline std::size_t most_bins(VecF bins) {
+    float most = 0.0f;
+    for (std::size_t lane = 0; lane < kWide; ++lane) most = bins[lane] > most ? bins[lane] : most;
+    return static_cast<std::size_t>(most);
+}
+
+// The labels of one sign in each lane: their number, the range of their criteria, and their bins.
+struct WideSign {
+    VecF count = {};
+    VecF low = broadcast(__builtin_inff());
+    VecF high = broadcast(-__builtin_inff());
+    VecF bins = {};
+    VecF scale = {};  // bins per unit of the criterion
+
+    void add(VecF criterion, VecFMask member) {
+        count += select(member, broadcast(1.0f), VecF{});
+        low = select(member, minimum(low, criterion), low);
+        high = select(member, maximum(high, criterion), high);
+    }
+
+    // Returns where the bins depend on digits that single precision does not have.
+    VecFMask choose_bins(const float* bins_for) {
+        for (std::size_t lane = 0; lane < kWide; ++lane) bins[lane] = bins_for[static_cast<int>(count[lane])];
+        const VecFMask several = bins > broadcast(1.0f);
+        const VecF range = select(several, high - low, broadcast(1.0f));
+        const VecF size = select(several, maximum(absolute(low), absolute(high)), broadcast(1.0f));
+        const VecFMask close = several & ~(range > 1e-3f * size);
+        scale = bins / select(close, broadcast(1.0f), range);
+        return close;
+    }
+
+    VecF bin_of(VecF criterion, VecFMask member, VecFMask& doubt) const {
+        const VecF position = select(member, (criterion - low) * scale, VecF{});
+        const VecF nearest = round_down(position + 0.5f);
+        const VecF error = 1e-5f * scale * maximum(absolute(low), absolute(high));
+        doubt |= member & (absolute(position - nearest) < error) & (nearest > broadcast(0.5f)) & (nearest < bins - 0.5f);
+        return minimum(round_down(position), bins - 1.0f);
+    }
+};
+
+// The labels of sixteen regions in their bins: membership, one vector (of 0 or 1) per label and bin.
+struct WideBins {
+    std::size_t labels, bins;
+    const float* member;
+
+    VecF at(std::size_t label, std::size_t bin) const { return load(member + kWide * (label * bins + bin)); }
+};
+
+// total[i][q] = the sum of Gram[i][j] over the labels j > i of bin q, for kCount bins from `first` on.
+template <std::size_t kCount>
+inline void sum_rows_by_bin(const WideJoint& sums, const WideBins& map, std::size_t first, float* total) {
+    for (std::size_t i = 0; i < map.labels; ++i) {
+        VecF own[kCount] = {};
+        const float* gram = sums.gram(i, i) + kWide;
+        for (std::size_t j = i + 1; j < map.labels; ++j, gram += kWide) {
+            const VecF element = load(gram);
+            for (std::size_t q = 0; q < kCount; ++q) own[q] += element * map.at(j, first + q);
+        }
+        for (std::size_t q = 0; q < kCount; ++q) store(total + kWide * (i * map.bins + first + q)) = own[q];
+    }
+}
+
+// out[q] = the sum of total[i][q] over the labels i of bin b, for kCount bins from `first` on.
+template <std::size_t kCount>
+inline void sum_labels_of_bin(const WideBins& map, const float* total, std::size_t b, std::size_t first, float* out) {
+    VecF own[kCount] = {};
+    for (std::size_t i = 0; i < map.labels; ++i) {
+        const VecF member = map.at(i, b);
+        for (std::size_t q = 0; q < kCount; ++q) own[q] += member * load(total + kWide * (i * map.bins + first + q));
+    }
+    for (std::size_t q = 0; q < kCount; ++q) store(out + kWide * (first + q)) = own[q];
+}
+
+// Calls work with as many bins at a time as fit into registers together.
+template <typename Work>
+inline void for_bins(std::size_t bins, const Work& work) {
+    for (std::size_t first = 0; first < bins;) {
+        const std::size_t left = bins - first;
+        const std::size_t count = left > 8 ? (left + 1) / 2 > 8 ? 8 : (left + 1) / 2 : left;
+        switch (count) {
+            case 1: work.template operator()<1>(first); break;
+            case 2: work.template operator()<2>(first); break;
+            case 3: work.template operator()<3>(first); break;
+            case 4: work.template operator()<4>(first); break;
+            case 5: work.template operator()<5>(first); break;
+            case 6: work.template operator()<6>(first); break;
+            case 7: work.template operator()<7>(first); break;
+            default: work.template operator()<8>(first); break;
+        }
+        first += count;
+    }
+}
+
+// (K^2 / 2 + K B) B multiply-adds for B bins, one load each. Each lane numbers its bins on its own, so that B is the most
+// bins that any lane has.
+inline VecF score_wide_binned(const WideJoint& sums, const WideRegion& region, const ScreenTask& task, float* scratch,
+                              VecFMask& doubt) {
+    const std::size_t n = sums.labels;
+    const auto l2 = static_cast<float>(task.l2);
+    const auto noise = static_cast<float>(task.noise);
+
+    float* criterion = scratch;
+    float* diagonal = criterion + kWide * n;
+    float* member = diagonal + kWide * n;
+    WideSign negative, positive;
+    for (std::size_t k = 0; k < n; ++k) {
+        const VecF g = load(sums.gradient(k));
+        const VecF d = load(sums.additive(k));
+        const VecF a = maximum(d - load(sums.gram(k, k)), VecF{}) + l2;
+        doubt |= (absolute(g) < 1e-5f * d) | (a < kLeastKept * d) | (d < broadcast(region.least(task, k)));
+        const VecF c = select((a > broadcast(noise)) & (absolute(g) > broadcast(noise)), -g / a, VecF{});
+        store(criterion + kWide * k) = c;
+        store(diagonal + kWide * k) = a;
+        negative.add(c, c < VecF{});
+        positive.add(c, c > VecF{});
+    }
+    doubt |= negative.choose_bins(task.bins_for) | positive.choose_bins(task.bins_for);
+    const std::size_t bins = most_bins(negative.bins + positive.bins);
+    if (bins == 0) return VecF{};
+    for (std::size_t k = 0; k < n; ++k) {
+        const VecF c = load(criterion + kWide * k);
+        const VecF bin_below = negative.bin_of(c, c < VecF{}, doubt);
+        const VecF bin_above = positive.bin_of(c, c > VecF{}, doubt) + negative.bins;
+        const VecF bin = select(c < VecF{}, bin_below, select(c > VecF{}, bin_above, broadcast(-1.0f)));
+        for (std::size_t b = 0; b < bins; ++b) {
+            const VecFMask here = bin == broadcast(static_cast<float>(b));
+            store(member + kWide * (k * bins + b)) = select(here, broadcast(1.0f), VecF{});
+        }
+    }
+
+    const WideBins map{n, bins, member};
+    float* total = member + kWide * n * bins;       // labels x bins
+    float* pairs = total + kWide * n * bins;        // bins x bins: each pair of labels once, in either triangle
+    float* system = pairs + kWide * bins * bins;
+    for_bins(bins, [&]<std::size_t kCount>(std::size_t first) { sum_rows_by_bin<kCount>(sums, map, first, total); });
+    for (std::size_t b = 0; b < bins; ++b) {
+        for_bins(bins, [&]<std::size_t kCount>(std::size_t first) {
+            sum_labels_of_bin<kCount>(map, total, b, first, pairs + kWide * b * bins);
+        });
+    }
+    for (std::size_t b = 0; b < bins; ++b) {
+        float* target = system + kWide * lane_row(b, bins);
+        VecF gradient = {}, own = {};
+        for (std::size_t k = 0; k < n; ++k) {
+            gradient += map.at(k, b) * load(sums.gradient(k));
+            own += map.at(k, b) * load(diagonal + kWide * k);
+        }
+        if (task.exact) {
+            const VecF all = own;
+            own -= 2.0f * load(pairs + kWide * (b * bins + b));
+            doubt |= own < kLeastKept * all;
+        }
+        store(target) = own;
+        for (std::size_t q = b + 1; q < bins; ++q) {
+            store(target + kWide * (q - b)) =
+                -load(pairs + kWide * (b * bins + q)) - load(pairs + kWide * (q * bins + b));
+        }
+        store(target + kWide * (bins - b)) = -gradient;
+    }
+    VecF kept;
+    const VecF quality = factorise_lanes<float>(system, bins, noise, &kept);
+    doubt |= kept < broadcast(kLeastKept);
+    return quality;
+}
+
+inline VecF score_wide_signed(const WideSigned& sums, const WideRegion& region, VecF signed_pairs, const ScreenTask& task,
+                              VecFMask& doubt) {
+    const auto l2 = static_cast<float>(task.l2);
+    const VecF noise = broadcast(static_cast<float>(task.noise));
+    const VecF one = broadcast(1.0f);
+    VecF gradient[2] = {}, diagonal[2] = {};
+    for (std::size_t k = 0; k < sums.labels; ++k) {
+        const VecF g = load(sums.gradient(k));
+        const VecF d = load(sums.additive(k));
+        const VecF a = maximum(d - load(sums.gram(k, k)), VecF{}) + l2;
+        // A label without any gradient belongs to no bin; one whose sign is rounding belongs to an unknown one.
+        doubt |= (absolute(g) < 1e-5f * d) | (a < kLeastKept * d) | (d < broadcast(region.least(task, k)));
+        const VecFMask negative = g < -noise;
+        const VecFMask positive = g > noise;
+        gradient[0] += select(negative, g, VecF{});
+        gradient[1] += select(positive, g, VecF{});
+        diagonal[0] += select(negative, a, VecF{});
+        diagonal[1] += select(positive, a, VecF{});
+    }
+    const VecF common = 0.5f * (load(sums.pairs()) - signed_pairs);
+    const VecF first = select(diagonal[0] > VecF{}, diagonal[0], one);
+    const VecF second = select(diagonal[1] > VecF{}, diagonal[1], one);
+    const VecF product = first * second;
+    const VecF determinant = product - common * common;
+    doubt |= determinant < kLeastKept * product;
+    doubt |= minimum(first, second) <= noise;
+    const VecF numerator = gradient[0] * gradient[0] * second + gradient[1] * gradient[1] * first +
+                           2.0f * common * gradient[0] * gradient[1];
+    return -0.5f * numerator / determinant;
+}
+
+}  // namespace
+}  // namespace labelboost
