@@ -45,7 +45,7 @@ void FeatureCandidates::join(const FeatureCandidates& other) {
 
 void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
     Listing& listing = scratch.listing;
-    if (anchored_ && !column.nominal && ProfileHistogram::pays(column, task.coverage.sample.size())) {
+    if (anchored_ && ProfileHistogram::pays(column, task.coverage.sample.size())) {
         if (piece.number > 0) return;
         bound_by_histogram(task, column, scratch, out);
         return;

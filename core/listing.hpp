@@ -45,7 +45,7 @@ public:
 
     std::span<const std::int32_t> examples() const { return std::span(example_).first(listed_); }
     std::span<const std::int32_t> missing() const { return std::span(example_).subspan(listed_); }
-    // The rank of what the part of a numeric feature's pair has in addition to that of the pair before.
+    // The rank of what the part of a pair has in addition to that of the pair before; nothing may be implicit.
     std::int32_t added_rank(const CandidatePair& pair) const;
     bool all_listed() const { return all_listed_; }  // no covered example has the implicit value
     std::size_t splits() const { return splits_; }

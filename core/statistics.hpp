@@ -34,6 +34,7 @@ public:
         : stride_((labels * sizeof(T) + 63) / 64 * (64 / sizeof(T))), values_(examples * stride_, T(0)) {}
     T* row(std::int32_t example) { return values_.data() + static_cast<std::size_t>(example) * stride_; }
     const T* row(std::int32_t example) const { return values_.data() + static_cast<std::size_t>(example) * stride_; }
+    std::size_t row_bytes() const { return stride_ * sizeof(T); }
 
 private:
     std::size_t stride_;
@@ -52,6 +53,11 @@ public:
     double* row(std::int32_t example) { return exact_.row(example); }
     const double* row(std::int32_t example) const { return exact_.row(example); }
     const float* rounded_row(std::int32_t example) const { return rounded_.row(example); }
+    // Asks for a row before it is needed: the rows of a region may lie anywhere in memory.
+    void prefetch(std::int32_t example) const {
+        const auto* const bytes = reinterpret_cast<const char*>(exact_.row(example));
+        for (std::size_t line = 0; line < exact_.row_bytes(); line += 64) __builtin_prefetch(bytes + line);
+    }
     double& slack(std::int32_t example) { return slack_[static_cast<std::size_t>(example)]; }
     double slack(std::int32_t example) const { return slack_[static_cast<std::size_t>(example)]; }
     // To be called after a row has changed, at the labels [begin, end) at the most.
@@ -82,6 +88,7 @@ void for_each_batch(const Gradients& gradients, std::span<const double> weights,
         for (std::size_t m = 0; m < count; ++m) {
             const std::int32_t example = examples[start + m];
             rows[m] = gradients.row(example);
+            gradients.prefetch(example);
             row_weights[m] = weights[static_cast<std::size_t>(example)];
             slacks[m] = gradients.slack(example);
         }
