@@ -119,6 +119,13 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
     } else {
         scan_in_pieces(task, features, order, candidates);
     }
+    if (Screening::possible(form_, settings_)) {
+        const double worst = (1.0 - kScreenMargin) * reach();
+        for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
+            if (feature.screened) confirm(task, column, scratch, worst, feature);
+        });
+    }
+    // Only now, as bounds must be compared with exact qualities, not with screened ones.
     if (anchored_) {
         // The rests are the better ones as a rule: what they reach spares most parts a closer look.
         for (const Side side : {Side::rest, Side::part}) {
@@ -127,12 +134,6 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
                 settle(task, column, scratch, side, feature);
             });
         }
-    }
-    if (Screening::possible(form_, settings_)) {
-        const double worst = (1.0 - kScreenMargin) * reach();
-        for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
-            if (feature.screened) confirm(task, column, scratch, worst, feature);
-        });
     }
 }
 
