@@ -29,7 +29,7 @@ double total_weight(const std::vector<double>& weights, const std::vector<std::i
 
 Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
                  std::vector<double> weights, const Settings& settings, std::size_t threads,
-                 Interrupt& interrupt)
+                 bool profiled, Interrupt& interrupt)
     : columns_(std::move(columns)),
       labels_count_(labels.size() / columns_->examples),
       signs_(columns_->examples * padded_size(labels_count_), 0),
@@ -50,6 +50,11 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
     }
     interrupt.check();
     add_head(everything_, std::vector<double>(labels_count_, 0.0), interrupt);
+    if (profiled) profiler_.emplace(search_.activity());
+}
+
+std::array<double, 3> Booster::activity_seconds() {
+    return profiler_ ? profiler_->seconds() : std::array<double, 3>{};
 }
 
 LearnedRule Booster::add_default_rule(Interrupt& interrupt) {

@@ -1,6 +1,7 @@
 // Training: the state of the boosted scores, and one rule at a time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "columns.hpp"
+#include "profiler.hpp"
 #include "search.hpp"
 #include "settings.hpp"
 #include "statistics.hpp"
@@ -26,7 +28,8 @@ class Booster {
 public:
     // labels: examples x labels, 0 or 1; weights: positive. All sizes must match (checked by the caller).
     Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
-            std::vector<double> weights, const Settings& settings, std::size_t threads, Interrupt& interrupt);
+            std::vector<double> weights, const Settings& settings, std::size_t threads, bool profiled,
+            Interrupt& interrupt);
 
     // Covers everything; its complete head is not shrunk.
     LearnedRule add_default_rule(Interrupt& interrupt);
@@ -37,6 +40,8 @@ public:
 
     // The weighted mean of the loss over the training examples, computed when asked for.
     double mean_loss() const;
+    // Seconds by activity since the beginning; zeros if it is not profiled.
+    std::array<double, 3> activity_seconds();
     std::size_t examples() const { return columns_->examples; }
     std::size_t labels() const { return labels_count_; }
     const double* scores(std::int32_t example) const { return scores_.row(example); }
@@ -62,6 +67,7 @@ private:
     std::vector<std::int32_t> permutation_;  // 0 .. features - 1, between calls
     Coverage coverage_;  // of the rule that is being learned; kept for its memory
     Search search_;
+    std::optional<Profiler> profiler_;
 };
 
 }  // namespace labelboost

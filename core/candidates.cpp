@@ -72,6 +72,7 @@ void Search::total_up(const Task& task, Scratch& scratch) const {
     std::memcpy(scratch.total.data(), total.data(), form_.size() * sizeof(double));
     scratch.total_weight = task.coverage.weight;
     if (scratch.listing.missing().empty()) return;
+    const ActivityScope summing(scratch.activity, Activity::summing);
     std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
     add_many_examples(form_, task.gradients, task.coverage.weights, scratch.listing.missing(), scratch.sums.data(),
                       task.interrupt);
@@ -85,6 +86,7 @@ void Search::total_up(const Task& task, Scratch& scratch) const {
 void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                           const std::vector<bool>* wanted, FeatureCandidates& out) const {
     const auto target = [&](std::size_t i) { return wanted == nullptr || (*wanted)[i] ? &out.quality[i] : nullptr; };
+    const ActivityScope summing(scratch.activity, Activity::summing);
     for (std::size_t begin = 0; begin < pairs.size();) {
         const std::size_t next = end_of_run(pairs, begin);
         std::size_t end = next;  // nothing needs to be summed up behind the last candidate that is wanted
@@ -102,6 +104,7 @@ void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const Ca
 
 void Search::emit(Scratch& scratch, const CandidatePair& pair, double* part_quality, double* rest_quality,
                   Interrupt& interrupt) const {
+    const ActivityScope evaluating(scratch.activity, Activity::evaluating);
     if (part_quality != nullptr && pair.part_count >= least_coverage()) {
         scratch.scorer.add(scratch.sums.data(), nullptr, part_quality);
     }
@@ -127,7 +130,7 @@ void Search::screen(const Task& task, Scratch& scratch, std::span<const Candidat
         splits.resize(run.size());
         std::transform(run.begin(), run.end(), splits.begin(), split_after);
         scratch.screening.run(task.gradients, task.coverage.weights, {listing.examples(), from_the_back, splits},
-                              scratch.total, scratch.total_weight, kNoise * task.coverage.weight);
+                              scratch.total, scratch.total_weight, kNoise * task.coverage.weight, scratch.activity);
         task.interrupt.check();
     };
     const auto note = [&](const CandidatePair& pair, double part, double rest) {
@@ -180,6 +183,7 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
                    FeatureCandidates& out) const {
     ProfileWalk& walk = scratch.walk;
     out.optimistic.assign(out.quality.size(), kInfinity);
+    const ActivityScope summing(scratch.activity, Activity::summing);
     const auto note = [&](std::size_t slot, std::size_t count, const auto& bounds) {
         if (count < least_coverage()) return;
         const GainBounds gain = bounds();
@@ -188,6 +192,7 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
     };
     for (const CandidatePair& pair : pairs) {
         walk.advance(pair);
+        const ActivityScope evaluating(scratch.activity, Activity::evaluating);
         note(pair.part_slot, pair.part_count, [&] { return walk.part_bounds(); });
         note(pair.rest_slot(), pair.rest_count, [&] { return walk.rest_bounds(); });
         const std::size_t added = pair.added_end - pair.added_begin;
@@ -198,7 +203,10 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
 void Search::bound_by_histogram(const Task& task, const Column& column, Scratch& scratch,
                                 FeatureCandidates& out) const {
     const Coverage& coverage = task.coverage;
-    scratch.histogram.fill(column, coverage.sample, task.gradients, coverage.weights, form_.labels, anchor_.head());
+    {
+        const ActivityScope summing(scratch.activity, Activity::summing);
+        scratch.histogram.fill(column, coverage.sample, task.gradients, coverage.weights, form_.labels, anchor_.head());
+    }
     task.interrupt.check();
     scratch.listing.collect_counts(column, scratch.histogram.counts());
     out.quality.assign(2 * scratch.listing.splits(), kInfinity);
@@ -223,6 +231,7 @@ void Search::settle(const Task& task, const Column& column, Scratch& scratch, Si
             left_over[slot(pair)] = possible(out.optimistic[slot(pair)]);
         }
     } else {
+        const ActivityScope summing(scratch.activity, Activity::summing);
         for (const CandidatePair& pair : scratch.listing.pairs()) {
             scratch.walk.advance(pair);
             if (!possible(out.optimistic[slot(pair)])) continue;
@@ -237,8 +246,9 @@ void Search::settle(const Task& task, const Column& column, Scratch& scratch, Si
 
 // Returns whether the quality of a candidate is decided, having stored it unless it is too bad.
 bool Search::settle_one(const Task& task, Scratch& scratch, Side side, double& quality) const {
+    if (settings_.binned_candidates()) form_binned_system(task, scratch, side);
+    const ActivityScope evaluating(scratch.activity, Activity::evaluating);
     if (settings_.binned_candidates()) {
-        form_binned_system(task, scratch, side);
         scratch.scorer.add_system(&quality);
         return true;
     }

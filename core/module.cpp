@@ -187,7 +187,7 @@ void register_booster(nb::module_& module) {
                const Vector<double>& weights, const std::string& loss, bool single_head, bool use_bins,
                double bin_ratio, std::int32_t bins_per_sign, bool exact_aggregation, double learning_rate, double l2,
                bool bootstrap, std::size_t max_features, std::size_t max_conditions, std::size_t min_coverage,
-               std::uint64_t seed, std::size_t threads) {
+               std::uint64_t seed, std::size_t threads, bool profiled) {
                 require(labels.shape(0) == columns->examples, "labels and features differ in length");
                 require(weights.size() == columns->examples, "weights and features differ in length");
                 require(labels.shape(0) > 0 && labels.shape(1) > 0, "there must be examples and labels");
@@ -206,12 +206,13 @@ void register_booster(nb::module_& module) {
                 run_interruptibly([&](Interrupt& interrupt) {
                     new (self) Booster(std::move(columns), {labels.data(), labels.size()},
                                        {weights.data(), weights.data() + weights.size()}, settings, threads,
-                                       interrupt);
+                                       profiled, interrupt);
                 });
             },
             "columns"_a, "labels"_a.noconvert(), "weights"_a.noconvert(), nb::kw_only(), "loss"_a, "single_head"_a,
             "use_bins"_a, "bin_ratio"_a, "bins_per_sign"_a, "exact_aggregation"_a, "learning_rate"_a, "l2"_a,
-            "bootstrap"_a, "max_features"_a, "max_conditions"_a, "min_coverage"_a, "seed"_a, "n_threads"_a)
+            "bootstrap"_a, "max_features"_a, "max_conditions"_a, "min_coverage"_a, "seed"_a, "n_threads"_a,
+            "profiled"_a = false)
         .def("add_default_rule",
              [](Booster& self) {
                  return rule_to_python(
@@ -227,6 +228,11 @@ void register_booster(nb::module_& module) {
             },
             "attempt"_a)
         .def("mean_loss", &Booster::mean_loss)
+        .def("activity_seconds",
+             [](Booster& self) {
+                 const auto [other, summing, evaluating] = self.activity_seconds();
+                 return nb::make_tuple(evaluating, summing, other);
+             })
         .def("scores", [](const Booster& self) {
             auto scores = new_matrix<double>(self.examples(), self.labels(), 0.0);
             for (std::size_t n = 0; n < self.examples(); ++n) {
@@ -236,28 +242,50 @@ void register_booster(nb::module_& module) {
         });
 }
 
+// After how many rules scores are wanted (without stops: after all), and the scores of the first ones if they are known.
+using Stops = std::optional<Vector<std::int64_t>>;
+using Start = std::optional<Matrix<double>>;
+
+Stages checked_stages(const Ensemble& ensemble, std::size_t examples, const Stops& stops, std::size_t first,
+                      const Start& start, std::int64_t& all) {
+    all = static_cast<std::int64_t>(ensemble.n_rules());
+    const std::span<const std::int64_t> given = stops ? span_of(*stops) : std::span<const std::int64_t>(&all, 1);
+    require(!given.empty() && given.back() <= all, "stops must not lie behind the last rule");
+    require(given.front() >= static_cast<std::int64_t>(first), "stops must not lie before the first rule");
+    require(std::is_sorted(given.begin(), given.end()), "stops must not fall");
+    if (!start) return {given, first, nullptr};
+    require(start->shape(0) == examples && start->shape(1) == ensemble.n_labels(), "start has the wrong shape");
+    return {given, first, start->data()};
+}
+
 template <typename T>
-OwnedMatrix<double> predict_dense(const Ensemble& self, const StridedMatrix<T>& x, std::size_t threads) {
+OwnedMatrix<double> predict_dense(const Ensemble& self, const StridedMatrix<T>& x, std::size_t threads,
+                                  const Stops& stops, std::size_t first, const Start& start) {
     require(x.shape(1) == self.n_features(), "wrong number of features");
-    auto scores = new_matrix<double>(x.shape(0), self.n_labels(), 0.0);
+    std::int64_t all;
+    const Stages stages = checked_stages(self, x.shape(0), stops, first, start, all);
+    auto scores = new_matrix<double>(stages.stops.size() * x.shape(0), self.n_labels(), 0.0);
     run_interruptibly([&](Interrupt& interrupt) {
         ThreadPool pool(threads);
-        self.predict_dense(x.data(), x.shape(0), x.stride(0), x.stride(1), scores.data(), pool, interrupt);
+        self.predict_dense(x.data(), x.shape(0), x.stride(0), x.stride(1), stages, scores.data(), pool, interrupt);
     });
     return scores;
 }
 
 template <typename T>
 OwnedMatrix<double> predict_csr(const Ensemble& self, const Vector<T>& data, const Vector<std::int32_t>& indices,
-                                const Vector<std::int32_t>& indptr, std::size_t threads) {
+                                const Vector<std::int32_t>& indptr, std::size_t threads, const Stops& stops,
+                                std::size_t first, const Start& start) {
     check_offsets(span_of(indptr), indices.size());
     check_indices(span_of(indices), self.n_features());
     check_sorted_unique(span_of(indices), span_of(indptr));
     require(data.size() == indices.size(), "data and indices must have the same length");
-    auto scores = new_matrix<double>(indptr.size() - 1, self.n_labels(), 0.0);
+    std::int64_t all;
+    const Stages stages = checked_stages(self, indptr.size() - 1, stops, first, start, all);
+    auto scores = new_matrix<double>(stages.stops.size() * (indptr.size() - 1), self.n_labels(), 0.0);
     run_interruptibly([&](Interrupt& interrupt) {
         ThreadPool pool(threads);
-        self.predict_csr(span_of(data), span_of(indices), span_of(indptr), scores.data(), pool, interrupt);
+        self.predict_csr(span_of(data), span_of(indices), span_of(indptr), stages, scores.data(), pool, interrupt);
     });
     return scores;
 }
@@ -268,10 +296,14 @@ void register_ensemble(nb::module_& module) {
     nb::class_<Ensemble>(module, "Ensemble")
         .def("__init__", &make_ensemble, "conditions"_a, "features"_a, "operators"_a, "values"_a, "heads"_a,
              "head_labels"_a, "head_scores"_a, "n_features"_a, "n_labels"_a)
-        .def("predict_dense", &predict_dense<double>, "x"_a.noconvert(), "n_threads"_a)
-        .def("predict_dense", &predict_dense<float>, "x"_a.noconvert(), "n_threads"_a)
-        .def("predict_csr", &predict_csr<double>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a)
-        .def("predict_csr", &predict_csr<float>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a)
+        .def("predict_dense", &predict_dense<double>, "x"_a.noconvert(), "n_threads"_a, "stops"_a = nb::none(),
+             "first"_a = 0, "start"_a = nb::none())
+        .def("predict_dense", &predict_dense<float>, "x"_a.noconvert(), "n_threads"_a, "stops"_a = nb::none(),
+             "first"_a = 0, "start"_a = nb::none())
+        .def("predict_csr", &predict_csr<double>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a,
+             "stops"_a = nb::none(), "first"_a = 0, "start"_a = nb::none())
+        .def("predict_csr", &predict_csr<float>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a,
+             "stops"_a = nb::none(), "first"_a = 0, "start"_a = nb::none())
         .def("__getstate__",
              [](const Ensemble& self) {
                  const RuleArrays rules = self.arrays();

@@ -170,9 +170,8 @@ public:
         }
     }
 
-    // Adds the heads of the next rules from `first` on.
-    void add_rules(std::size_t first) {
-        const std::size_t count = std::min(kBits, rules_.rules() - first);
+    // Adds the heads of `count` rules, at most kBits, from `first` on.
+    void add_rules(std::size_t first, std::size_t count) {
         Word covering[kBits] = {};  // the examples of each rule, then the rules of each example
         for (std::size_t r = 0; r < count; ++r) covering[r] = coverage(first + r);
         transpose(covering);
@@ -186,6 +185,12 @@ public:
                 for_each_entry(rules_, first + static_cast<std::size_t>(std::countr_zero(rules)),
                                [&](std::size_t label, double score) { scores[label] += score; });
             }
+        }
+    }
+
+    void set_scores(const double* source) {
+        for (std::size_t n = 0; n < examples_; ++n) {
+            std::copy_n(source + n * rules_.n_labels, rules_.n_labels, scores_.data() + n * padded_);
         }
     }
 
@@ -267,8 +272,8 @@ RuleArrays Ensemble::arrays() const {
 }
 
 template <typename Load>
-void Ensemble::predict_blocks(std::size_t examples, const Load& load, double* scores, ThreadPool& pool,
-                              Interrupt& interrupt) const {
+void Ensemble::predict_blocks(std::size_t examples, const Load& load, const Stages& stages,
+                              double* scores, ThreadPool& pool, Interrupt& interrupt) const {
     std::vector<std::optional<Block>> blocks(pool.size());  // only the threads that are needed make one
     pool.run((examples + kBits - 1) / kBits, interrupt, [&](std::size_t part, std::size_t thread) {
         Block& block = blocks[thread] ? *blocks[thread] : blocks[thread].emplace(*this);
@@ -276,41 +281,49 @@ void Ensemble::predict_blocks(std::size_t examples, const Load& load, double* sc
         block.start(std::min(kBits, examples - first));
         load(block, first);
         block.evaluate_conditions();
-        for (std::size_t r = 0; r < rules_.rules(); r += kBits) {
-            interrupt.check();
-            block.add_rules(r);
+        if (stages.start != nullptr) block.set_scores(stages.start + first * n_labels());
+        std::size_t done = stages.first;
+        for (std::size_t s = 0; s < stages.stops.size(); ++s) {
+            for (const auto stop = static_cast<std::size_t>(stages.stops[s]); done < stop;) {
+                interrupt.check();
+                const std::size_t count = std::min(kBits, stop - done);
+                block.add_rules(done, count);
+                done += count;
+            }
+            block.copy_scores(scores + (s * examples + first) * n_labels());
         }
-        block.copy_scores(scores + first * n_labels());
     });
 }
 
 template <typename T>
 void Ensemble::predict_dense(const T* data, std::size_t examples, std::ptrdiff_t row_stride,
-                             std::ptrdiff_t column_stride, double* scores, ThreadPool& pool,
-                             Interrupt& interrupt) const {
+                             std::ptrdiff_t column_stride, const Stages& stages, double* scores,
+                             ThreadPool& pool, Interrupt& interrupt) const {
     const auto load = [&](Block& block, std::size_t first) {
         block.load_dense(data + static_cast<std::ptrdiff_t>(first) * row_stride, row_stride, column_stride);
     };
-    predict_blocks(examples, load, scores, pool, interrupt);
+    predict_blocks(examples, load, stages, scores, pool, interrupt);
 }
 
 template <typename T>
 void Ensemble::predict_csr(std::span<const T> data, std::span<const std::int32_t> indices,
-                           std::span<const std::int32_t> indptr, double* scores, ThreadPool& pool,
-                           Interrupt& interrupt) const {
+                           std::span<const std::int32_t> indptr, const Stages& stages, double* scores,
+                           ThreadPool& pool, Interrupt& interrupt) const {
     const auto load = [&](Block& block, std::size_t first) {
         block.load_csr(data.data(), indices.data(), indptr.data() + first);
     };
-    predict_blocks(indptr.size() - 1, load, scores, pool, interrupt);
+    predict_blocks(indptr.size() - 1, load, stages, scores, pool, interrupt);
 }
 
-template void Ensemble::predict_dense<float>(const float*, std::size_t, std::ptrdiff_t, std::ptrdiff_t, double*,
-                                             ThreadPool&, Interrupt&) const;
-template void Ensemble::predict_dense<double>(const double*, std::size_t, std::ptrdiff_t, std::ptrdiff_t, double*,
-                                              ThreadPool&, Interrupt&) const;
+template void Ensemble::predict_dense<float>(const float*, std::size_t, std::ptrdiff_t, std::ptrdiff_t,
+                                             const Stages&, double*, ThreadPool&, Interrupt&) const;
+template void Ensemble::predict_dense<double>(const double*, std::size_t, std::ptrdiff_t, std::ptrdiff_t,
+                                              const Stages&, double*, ThreadPool&, Interrupt&) const;
 template void Ensemble::predict_csr<float>(std::span<const float>, std::span<const std::int32_t>,
-                                           std::span<const std::int32_t>, double*, ThreadPool&, Interrupt&) const;
+                                           std::span<const std::int32_t>, const Stages&, double*,
+                                           ThreadPool&, Interrupt&) const;
 template void Ensemble::predict_csr<double>(std::span<const double>, std::span<const std::int32_t>,
-                                            std::span<const std::int32_t>, double*, ThreadPool&, Interrupt&) const;
+                                            std::span<const std::int32_t>, const Stages&, double*,
+                                            ThreadPool&, Interrupt&) const;
 
 }  // namespace labelboost

@@ -60,30 +60,38 @@ struct ConditionIndex {
     std::vector<std::uint32_t> used;         // the positions of all rules' conditions, one after the other
 };
 
+// After how many rules scores are wanted, ascending; and where to begin.
+struct Stages {
+    std::span<const std::int64_t> stops;
+    std::size_t first = 0;          // the rules before it are skipped: ...
+    const double* start = nullptr;  // ... these are the scores so far (examples x labels), or null for zeros
+};
+
 class Ensemble {
 public:
     explicit Ensemble(RuleArrays rules);
 
     std::size_t n_features() const { return rules_.n_features; }
     std::size_t n_labels() const { return rules_.n_labels; }
+    std::size_t n_rules() const { return rules_.rules(); }
     RuleArrays arrays() const;
 
-    // Writes the sums of the heads of all covering rules to `scores` (examples x labels).
+    // Writes the sums of the heads of covering rules to `scores` (examples x labels), one matrix per stage.
     template <typename T>
     void predict_dense(const T* data, std::size_t examples, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride,
-                       double* scores, ThreadPool& pool, Interrupt& interrupt) const;
+                       const Stages& stages, double* scores, ThreadPool& pool, Interrupt& interrupt) const;
     template <typename T>
     void predict_csr(std::span<const T> data, std::span<const std::int32_t> indices,
-                     std::span<const std::int32_t> indptr, double* scores, ThreadPool& pool,
-                     Interrupt& interrupt) const;
+                     std::span<const std::int32_t> indptr, const Stages& stages, double* scores,
+                     ThreadPool& pool, Interrupt& interrupt) const;
 
 private:
     class Block;
 
     // load(block, n) tells a block the features of its examples, of which n is the first.
     template <typename Load>
-    void predict_blocks(std::size_t examples, const Load& load, double* scores, ThreadPool& pool,
-                        Interrupt& interrupt) const;
+    void predict_blocks(std::size_t examples, const Load& load, const Stages& stages, double* scores,
+                        ThreadPool& pool, Interrupt& interrupt) const;
 
     RuleArrays rules_;  // without the heads if they are in the matrix
     ConditionIndex index_;

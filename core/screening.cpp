@@ -41,7 +41,7 @@ Screening::Screening(const Form& form, const Settings& settings) : form_(form), 
 }
 
 void Screening::run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk,
-                    const AlignedVector& total, double total_weight, double noise) {
+                    const AlignedVector& total, double total_weight, double noise, ActivityMark& activity) {
     // Nothing behind the last split needs to be walked along.
     const std::size_t count = walk.splits.back();
     const auto* const examples = walk.examples.data();
@@ -74,10 +74,11 @@ void Screening::run(const Gradients& gradients, const std::vector<double>& weigh
         }
         place_[s] = static_cast<std::uint32_t>(begin + kScreenLanes * (position - begin - first_of_column) + column);
     }
-    score_blocks(total, total_weight, noise);
+    score_blocks(total, total_weight, noise, activity);
 }
 
-void Screening::score_blocks(const AlignedVector& total, double total_weight, double noise) {
+void Screening::score_blocks(const AlignedVector& total, double total_weight, double noise, ActivityMark& activity) {
+    const ActivityScope summing(activity, Activity::summing);
     const Kernels& kernels = active_kernels();
     const bool by_sign = most_bins(form_.labels, settings_) == 1 && !settings_.bins.exact;
     const auto kernel = !form_.joint ? kernels.screen_diagonal : by_sign ? kernels.screen_signed : kernels.screen_joint;
@@ -100,7 +101,8 @@ void Screening::score_blocks(const AlignedVector& total, double total_weight, do
                               noise,
                               bins_for_.empty() ? nullptr : bins_for_.data(),
                               settings_.bins.exact,
-                              settings_.single_head};
+                              settings_.single_head,
+                              &activity};
         kernel(task, scratch_.data(), before_quality_.data() + start, behind_quality_.data() + start);
     }
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "activity.hpp"
 #include "aligned.hpp"
 #include "settings.hpp"
 #include "statistics.hpp"
@@ -29,13 +30,13 @@ public:
     };
     // Scores the region before each split, and the one behind it. weights: by example; total: sums of both together.
     void run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, const AlignedVector& total,
-             double total_weight, double noise);
+             double total_weight, double noise, ActivityMark& activity);
     // The qualities of the regions before and behind split s; -infinity: not decided.
     double before(std::size_t s) const { return static_cast<double>(before_quality_[place_[s]]); }
     double behind(std::size_t s) const { return static_cast<double>(behind_quality_[place_[s]]); }
 
 private:
-    void score_blocks(const AlignedVector& total, double total_weight, double noise);
+    void score_blocks(const AlignedVector& total, double total_weight, double noise, ActivityMark& activity);
 
     Form form_;
     const Settings& settings_;

@@ -101,7 +101,7 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
             const std::size_t i = order[number];
             work(columns_.features[static_cast<std::size_t>(features[i])], scratch_[thread], candidates[i]);
         });
-        for (Scratch& scratch : scratch_) scratch.scorer.flush();
+        score_rest();
         for (FeatureCandidates& feature : candidates) feature.best = best_known(feature);
     };
     const auto reach = [&] {
@@ -110,7 +110,10 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
         return quality;
     };
     const double noise = kNoise * task.coverage.weight;
-    anchored_ = form_.with_slack && anchor_.prepare(task.coverage.total, noise, task.interrupt);
+    {
+        const ActivityScope evaluating(activity(), Activity::evaluating);
+        anchored_ = form_.with_slack && anchor_.prepare(task.coverage.total, noise, task.interrupt);
+    }
     for (Scratch& scratch : scratch_) scratch.scorer.begin(noise, task.interrupt);
     if (pool_.size() == 1) {
         for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
@@ -148,7 +151,7 @@ void Search::scan_in_pieces(const Task& task, const std::vector<std::int32_t>& f
         const Column& column = columns_.features[static_cast<std::size_t>(features[i / kPieces])];
         scan(task, column, scratch_[thread], {i % kPieces, kPieces}, pieces[i]);
     });
-    for (Scratch& scratch : scratch_) scratch.scorer.flush();
+    score_rest();
     for (std::size_t i = 0; i < features.size(); ++i) {
         candidates[i] = std::move(pieces[kPieces * i]);
         for (std::size_t piece = 1; piece < kPieces; ++piece) candidates[i].join(pieces[kPieces * i + piece]);
@@ -156,7 +159,14 @@ void Search::scan_in_pieces(const Task& task, const std::vector<std::int32_t>& f
     }
 }
 
-void Search::sum_up(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) const {
+// Scores the candidates that did not fill a batch.
+void Search::score_rest() {
+    const ActivityScope evaluating(activity(), Activity::evaluating);
+    for (Scratch& scratch : scratch_) scratch.scorer.flush();
+}
+
+void Search::sum_up(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) {
+    const ActivityScope summing(activity(), Activity::summing);
     coverage.weight = 0.0;
     for (const std::int32_t example : coverage.sample) {
         coverage.weight += coverage.weights[static_cast<std::size_t>(example)];
@@ -168,7 +178,8 @@ void Search::sum_up(Coverage& coverage, const Gradients& gradients, Interrupt& i
 // Few dropped examples are subtracted, many left behind: the cheaper way is taken, but for sums that have
 // shrunk so much since they were last added up that old rounding errors would start to show.
 void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
-                             Interrupt& interrupt) const {
+                             Interrupt& interrupt) {
+    const ActivityScope summing(activity(), Activity::summing);
     constexpr double kMostShrinking = 16.0;
     double weight = 0.0;
     for (const std::int32_t example : dropped) weight += coverage.weights[static_cast<std::size_t>(example)];

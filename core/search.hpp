@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "activity.hpp"
 #include "bounds.hpp"
 #include "columns.hpp"
 #include "listing.hpp"
@@ -59,6 +60,9 @@ class Search {
 public:
     Search(const Columns& columns, const Settings& settings, const Form& form, ThreadPool& pool);
 
+    // What the thread that owns the search is doing.
+    ActivityMark& activity() { return scratch_.front().activity; }
+
     // The best condition to add to a rule with this coverage, and its quality, or nothing if none is better
     // than `incumbent` by more than rounding. `features`: in the order that decides ties.
     struct Refinement {
@@ -70,7 +74,7 @@ public:
                                      Interrupt& interrupt);
 
     // Sums up the sample of a new coverage.
-    void sum_up(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) const;
+    void sum_up(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt);
     // Restricts the coverage to the examples that satisfy the condition.
     void restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients, Interrupt& interrupt);
 
@@ -88,6 +92,7 @@ private:
         double total_weight = 0.0;  // of the examples in `total`
         double reached = 0.0;  // the best quality that this thread knows of
         double work = 0.0;
+        ActivityMark activity;
 
         Scratch(const Form& form, const Settings& settings)
             : scorer(form, settings),
@@ -108,10 +113,11 @@ private:
     void find_candidates(const Task& task, const std::vector<std::int32_t>& features, double incumbent,
                          std::vector<FeatureCandidates>& candidates);
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
-                         Interrupt& interrupt) const;
+                         Interrupt& interrupt);
     std::vector<std::size_t> longest_first(const std::vector<std::int32_t>& features) const;
     void scan_in_pieces(const Task& task, const std::vector<std::int32_t>& features, const std::vector<std::size_t>& order,
                         std::vector<FeatureCandidates>& candidates);
+    void score_rest();
     void scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
     void scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                       const std::vector<bool>* wanted, FeatureCandidates& out) const;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../activity.hpp"
 #include "../layout.hpp"
 #include "../losses.hpp"
 
@@ -39,6 +40,7 @@ struct ScreenTask {
     const float* bins_for;  // number of bins of a sign by the number of its labels; null: no label bins
     bool exact;             // aggregation
     bool single;            // single-label heads, in diagonal form
+    ActivityMark* activity;
 };
 
 // What is known of the gain of the best head of a region.

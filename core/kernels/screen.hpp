@@ -100,6 +100,7 @@ inline void screen(const ScreenTask& task, float* scratch, float* first, float* 
         }
         const VecF quality = score(sums, step, weight, region, rest_of_scratch, doubt);
         store(target + kWide * s) = select(doubt, broadcast(-__builtin_inff()), quality);
+        task.activity->set(Activity::summing);
     };
     VecF region = weight_starts.before;
     for (std::size_t s = 0; s < steps; ++s) {
@@ -125,6 +126,7 @@ void screen_joint(const ScreenTask& task, float* scratch, float* first, float* r
         [&](const WideJoint& sums, const float* step, VecF weight, const WideRegion& region, float* room,
             VecFMask& doubt) {
             sums.add(step, weight);
+            task.activity->set(Activity::evaluating);
             return task.bins_for == nullptr ? score_wide_exact(sums, task, room, doubt)
                                             : score_wide_binned(sums, region, task, room, doubt);
         });
@@ -136,6 +138,7 @@ void screen_signed(const ScreenTask& task, float* scratch, float* first, float* 
         [&](const WideSigned& sums, const float* step, VecF weight, const WideRegion& region, float* room,
             VecFMask& doubt) {
             const VecF signed_pairs = sums.add_signed(step, weight, room);
+            task.activity->set(Activity::evaluating);
             return score_wide_signed(sums, region, signed_pairs, task, doubt);
         });
 }
@@ -146,6 +149,7 @@ void screen_diagonal(const ScreenTask& task, float* scratch, float* first, float
         [&](const WideDiagonal& sums, const float* step, VecF weight, const WideRegion& region, float*,
             VecFMask& doubt) {
             sums.add(step, weight);
+            task.activity->set(Activity::evaluating);
             return score_wide_diagonal(sums, region, task, doubt);
         });
 }

@@ -49,10 +49,12 @@ class Booster:
         min_coverage: int,
         seed: int,
         n_threads: int,
+        profiled: bool = False,
     ) -> None: ...
     def add_default_rule(self) -> _RawRule: ...
     def learn_rule(self, attempt: int) -> _RawRule | None: ...
     def mean_loss(self) -> float: ...
+    def activity_seconds(self) -> tuple[float, float, float]: ...
     def scores(self) -> NDArray[np.float64]: ...
 
 class Ensemble:
@@ -68,13 +70,23 @@ class Ensemble:
         n_features: int,
         n_labels: int,
     ) -> None: ...
-    def predict_dense(self, x: _Float, n_threads: int) -> NDArray[np.float64]: ...
+    def predict_dense(
+        self,
+        x: _Float,
+        n_threads: int,
+        stops: NDArray[np.int64] | None = None,
+        first: int = 0,
+        start: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]: ...
     def predict_csr(
         self,
         data: _Float,
         indices: NDArray[np.int32],
         indptr: NDArray[np.int32],
         n_threads: int,
+        stops: NDArray[np.int64] | None = None,
+        first: int = 0,
+        start: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]: ...
 
 def decode_known(

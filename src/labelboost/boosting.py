@@ -31,13 +31,14 @@ class ProgressReport(Protocol):
 
 def boost(
     booster: Booster, n_rules: int, *, randomised: bool, report: ProgressReport | None
-) -> list[Rule]:
-    """Learn up to `n_rules` rules, the default rule included.
+) -> tuple[list[Rule], list[float]]:
+    """Learn up to `n_rules` rules, the default rule included; and note when each was finished.
 
     An attempt fails when no condition on the drawn features improves the rule; another draw may
     well succeed, so training ends early only after several failures in a row.
     """
     rules = [_rule_from_core(booster.add_default_rule())]
+    times = [time.perf_counter()]
     patience = FAILURES_BEFORE_GIVING_UP if randomised else 1
     failures = 0
     attempt = 0
@@ -50,6 +51,7 @@ def boost(
             continue
         failures = 0
         rules.append(_rule_from_core(learned))
+        times.append(time.perf_counter())
         if report and time.monotonic() > next_report:
             next_report = _tell(report, booster, rules)
     _tell(report, booster, rules)
@@ -61,7 +63,7 @@ def boost(
             ConvergenceWarning,
             stacklevel=3,
         )
-    return rules
+    return rules, times
 
 
 def _tell(report: ProgressReport | None, booster: Booster, rules: list[Rule]) -> float:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from labelboost import cli_experiment
 from labelboost.demo import run_demo
 
 app = typer.Typer(
@@ -14,6 +15,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+app.add_typer(cli_experiment.app, name="experiment")
 
 
 def _show_version(wanted: bool) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,6 +26,7 @@ from labelboost.parameters import (
     check_integer,
     check_optional_integer,
     check_real,
+    check_stages,
     is_integer,
 )
 from labelboost.sampling import resolve_max_features, resolve_seed
@@ -39,6 +42,8 @@ from labelboost.validation import (
 MOST_THREADS = 256
 EXTREME_EXPONENT = 30
 """Sums of weights beyond 2**30, or below its inverse, are scaled."""
+SCORES_AT_ONCE = 2**22
+"""How many scores staged prediction computes before it yields the first ones."""
 SMALLEST = float(np.nextafter(0.0, 1.0))
 LARGEST_COUNT = 2**31 - 1
 """Limits beyond the number of examples that the core can hold all mean the same."""
@@ -99,6 +104,8 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         Number of threads; -1 for all processors.
     verbose : int, default=0
         1: show a progress bar if on a terminal.
+    profile : bool, default=False
+        Whether to watch what the time of training is spent on, for `training_profile_`.
 
     Attributes
     ----------
@@ -106,6 +113,11 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         The rules, the default rule first.
     n_rules_ : int
         Their number; less than `n_rules` only if nothing improved the training loss any more.
+    training_times_ : ndarray of shape (n_rules_,)
+        Seconds from the start of `fit` until each rule had been learned.
+    training_profile_ : dict of str to float
+        With `profile`: seconds spent on evaluating candidates ("candidate_evaluation"), on summing
+        up statistics for that ("summing_statistics") and on "everything_else".
     classes_ : ndarray of shape (n_labels,)
         Names of the labels: column names, members of the label sets, or numbers.
     n_features_in_ : int
@@ -116,6 +128,8 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
 
     rules_: list[Rule]
     n_rules_: int
+    training_times_: NDArray[np.float64]
+    training_profile_: dict[str, float]
     classes_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
@@ -145,6 +159,7 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        profile: bool = False,
     ) -> None:
         self.n_rules = n_rules
         self.loss = loss
@@ -163,6 +178,7 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.profile = profile
 
     def fit(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the rules.
@@ -171,7 +187,9 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         Y: 0/1 matrix (dense, sparse or data frame) of shape (n_examples, n_labels), or a list with
         one set of labels per example. Nothing changes if training fails or is interrupted.
         """
+        start = time.perf_counter()
         settings = self._check_settings()
+        profiled = check_boolean("profile", self.profile)
         n_rules = check_integer("n_rules", self.n_rules, minimum=1)
         verbose = self.verbose
         if not isinstance(verbose, bool | np.bool_):
@@ -191,14 +209,16 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
             max_features=max_features,
             seed=resolve_seed(self.random_state),
             n_threads=self._n_threads(),
+            profiled=profiled,
         )
         randomised = settings["bootstrap"] or max_features < schema.n_features
         with progress_bar(verbose, n_rules) as report:
-            rules = boost(booster, n_rules, randomised=randomised, report=report)
+            rules, times = boost(booster, n_rules, randomised=randomised, report=report)
 
         self._replace_model(
             rules_=rules,
             n_rules_=len(rules),
+            training_times_=np.array(times) - start,
             classes_=labels.classes,
             n_features_in_=schema.n_features,
             _schema=schema,
@@ -208,6 +228,7 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
             # Prediction follows the loss that was minimised, even if parameters are changed later.
             _fitted_loss=settings["loss"],
             **({} if schema.names is None else {"feature_names_in_": schema.names}),
+            **({} if not profiled else {"training_profile_": _profile(booster, start)}),
         )
         return self
 
@@ -215,28 +236,33 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         """Return the score of each label, the sum over all covering rules: (n_examples, K)."""
         check_is_fitted(self)
         matrix = check_predict_features(X, self._schema, type(self).__name__)
-        if isinstance(matrix, np.ndarray):
-            return self._ensemble.predict_dense(matrix, self._n_threads())
-        csr = sp.csr_array(matrix)
-        return self._ensemble.predict_csr(csr.data, csr.indices, csr.indptr, self._n_threads())
+        return self._sum_heads(matrix)
+
+    def staged_decision_function(
+        self, X: Any, n_rules: Sequence[int] | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the scores of the first rules only: after each rule, or after each of `n_rules`.
+
+        `n_rules` must ascend from at least 1 to at most `n_rules_`.
+        """
+        check_is_fitted(self)
+        matrix = check_predict_features(X, self._schema, type(self).__name__)
+        stops = check_stages(n_rules, self.n_rules_)
+        return self._sum_stages(matrix, stops)
+
+    def staged_predict(
+        self, X: Any, n_rules: Sequence[int] | None = None
+    ) -> Iterator[NDArray[np.int8]]:
+        """Yield the label sets that the first rules predict; see `staged_decision_function`."""
+        decode = self._decoder()
+        return map(decode, self.staged_decision_function(X, n_rules))
 
     def predict(self, X: Any) -> NDArray[np.int8]:
         """Return the predicted label sets as a 0/1 matrix (n_examples, K).
 
         A model that was fitted with a vector of labels returns a vector.
         """
-        check_is_fitted(self)
-        choices = ("auto", "known", "sign")
-        decoding = check_choice("decoding", self.decoding, choices)
-        if decoding == "auto":
-            decoding = LOSSES[self._fitted_loss].decoding
-        scores = self.decision_function(X)
-        if decoding == "sign":
-            predicted = (scores > 0.0).astype(np.int8)
-        else:
-            found = _core.decode_known(self._fitted_loss, scores, self._known, self._n_threads())
-            predicted = self._known[found].view(np.int8)
-        return predicted[:, 0] if self._one_dimensional else predicted
+        return self._decoder()(self.decision_function(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each label: (n_examples, K).
@@ -246,10 +272,13 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         probability of a label is the share of the vectors that contain it in the total weight.
         For the label-wise loss it is 1 / (1 + exp(-p_k)).
         """
-        scores = self.decision_function(X)
-        if self._fitted_loss == "label_logistic":
-            return np.exp(-np.logaddexp(0.0, -scores))
-        return _core.known_marginals(self._fitted_loss, scores, self._known, self._n_threads())
+        return self._marginals(self.decision_function(X))
+
+    def staged_predict_proba(
+        self, X: Any, n_rules: Sequence[int] | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the probabilities by the first rules; see `staged_decision_function`."""
+        return map(self._marginals, self.staged_decision_function(X, n_rules))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -260,9 +289,54 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         tags.classifier_tags.multi_class = False
         return tags
 
+    def _sum_heads(self, matrix: FeatureMatrix, **stages: Any) -> NDArray[np.float64]:
+        if isinstance(matrix, np.ndarray):
+            return self._ensemble.predict_dense(matrix, self._n_threads(), **stages)
+        csr = sp.csr_array(matrix)
+        return self._ensemble.predict_csr(
+            csr.data, csr.indices, csr.indptr, self._n_threads(), **stages
+        )
+
+    def _sum_stages(
+        self, matrix: FeatureMatrix, stops: NDArray[np.int64]
+    ) -> Iterator[NDArray[np.float64]]:
+        shape = (matrix.shape[0], len(self.classes_))
+        # Several stages at a time, as conditions are evaluated but once then.
+        together = max(1, SCORES_AT_ONCE // max(1, shape[0] * shape[1]))
+        first, scores = 0, None
+        for begin in range(0, len(stops), together):
+            part = stops[begin : begin + together]
+            stages = self._sum_heads(matrix, stops=part, first=first, start=scores)
+            yield from stages.reshape(len(part), *shape)
+            first, scores = int(part[-1]), stages[-shape[0] :]
+
+    def _decoder(self) -> Callable[[NDArray[np.float64]], NDArray[np.int8]]:
+        """Return what turns scores into label sets."""
+        check_is_fitted(self)
+        decoding = check_choice("decoding", self.decoding, ("auto", "known", "sign"))
+        if decoding == "auto":
+            decoding = LOSSES[self._fitted_loss].decoding
+
+        def decode(scores: NDArray[np.float64]) -> NDArray[np.int8]:
+            if decoding == "sign":
+                predicted = (scores > 0.0).astype(np.int8)
+            else:
+                threads = self._n_threads()
+                found = _core.decode_known(self._fitted_loss, scores, self._known, threads)
+                predicted = self._known[found].view(np.int8)
+            return predicted[:, 0] if self._one_dimensional else predicted
+
+        return decode
+
+    def _marginals(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._fitted_loss == "label_logistic":
+            return np.exp(-np.logaddexp(0.0, -scores))
+        return _core.known_marginals(self._fitted_loss, scores, self._known, self._n_threads())
+
     def _replace_model(self, **fitted: Any) -> None:
         """Set all that is learned at once: who interrupts finds the former model or the new one."""
-        kept = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
+        optional = ("feature_names_in_", "training_profile_")
+        kept = {name: value for name, value in vars(self).items() if name not in optional}
         self.__dict__ = kept | fitted
 
     def _check_settings(self) -> dict[str, Any]:
@@ -308,6 +382,16 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
                 f"processors), got {self.n_jobs!r}"
             )
         return min(int(effective_n_jobs(self.n_jobs)), MOST_THREADS)
+
+
+def _profile(booster: _core.Booster, start: float) -> dict[str, float]:
+    evaluating, summing, _ = booster.activity_seconds()
+    rest = time.perf_counter() - start - evaluating - summing
+    return {
+        "candidate_evaluation": evaluating,
+        "summing_statistics": summing,
+        "everything_else": max(rest, 0.0),
+    }
 
 
 def _away_from_overflow(

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def is_integer(value: object) -> TypeGuard[int]:
@@ -67,6 +68,22 @@ def check_boolean(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {_show(value)}")
     return bool(value)
+
+
+def check_stages(n_rules: object, most: int) -> NDArray[np.int64]:
+    """Return ascending numbers of rules, at most `most`, as an array; None stands for all."""
+    if n_rules is None:
+        return np.arange(1, most + 1)
+    allowed = f"n_rules must be None or ascending integers from 1 to {most}"
+    if isinstance(n_rules, str | bytes) or not isinstance(n_rules, Iterable):
+        raise TypeError(f"{allowed}, got {_show(n_rules)}")
+    stages = list(n_rules)
+    for position, stage in enumerate(stages):
+        if not is_integer(stage):
+            raise TypeError(f"{allowed}, got {_show(stage)} at position {position}")
+        if not (stages[position - 1] if position else 1) <= stage <= most:
+            raise ValueError(f"{allowed}, got {stage} at position {position}")
+    return np.array(stages, dtype=np.int64)
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str:

@@ -1,0 +1,148 @@
+"""The commands `labelboost experiment ...`: argument parsing only."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from labelboost.experiments import read_configuration, read_results
+from labelboost.experiments.cluster import DaskCluster
+from labelboost.experiments.display import Display
+from labelboost.experiments.executors import LocalProcesses
+from labelboost.experiments.plots import write_plots
+from labelboost.experiments.runner import run_experiment
+from labelboost.experiments.significance_report import write_significance
+from labelboost.experiments.tables import write_tables
+
+app = typer.Typer(
+    help="Compare models on many data sets, as the paper does or in your own way.",
+    no_args_is_help=True,
+)
+
+FAILED = 1
+INTERRUPTED = 130
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn what is wrong with the input into one line and exit code 1."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError) as error:
+        Console(stderr=True).print(
+            f"error: {error}", markup=False, highlight=False, soft_wrap=True, style="red"
+        )
+        raise typer.Exit(FAILED) from error
+
+
+@app.command()
+def run(
+    configuration: Annotated[
+        str, typer.Argument(help="A TOML file, or one of the presets: paper, quick.")
+    ],
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the results; default: experiments/ and the name."),
+    ] = None,
+    data_folder: Annotated[
+        Path | None, typer.Option(help="Where relative paths of data files start.")
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="Only this data set; may be repeated.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes; default: one per processor.")
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler whose workers are to do the work."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")] = False,
+) -> None:
+    """Train and evaluate all that a configuration names; go on where an earlier run stopped.
+
+    Examples: labelboost experiment run quick
+
+    labelboost experiment run paper --data-folder data --jobs 2
+    """
+    with clear_errors():
+        experiment = read_configuration(configuration, data_folder)
+        if data:
+            experiment = experiment.only(data)
+        folder = results or Path("experiments") / experiment.name
+        n_jobs = jobs or len(os.sched_getaffinity(0))
+        executor = DaskCluster(scheduler) if scheduler else LocalProcesses(n_jobs)
+        n_workers = executor.n_workers
+        console = Console(stderr=True)
+        try:
+            with Display(console, n_workers, quiet) as display:
+                outcome = run_experiment(experiment, folder, executor, display)
+        except KeyboardInterrupt:
+            console.print(f"stopped; what is done is in {folder}, and the same command goes on")
+            raise typer.Exit(INTERRUPTED) from None
+    if not quiet:
+        done = outcome.done_before + outcome.done
+        typer.echo(f"{done} of {len(experiment.tasks)} tasks done; results are in {folder}")
+    if outcome.failed:
+        typer.echo(f"error: {outcome.failed} tasks failed; their files say why", file=sys.stderr)
+        raise typer.Exit(FAILED)
+
+
+Results = Annotated[Path, typer.Argument(help="A folder that `experiment run` has filled.")]
+Output = Annotated[
+    Path | None, typer.Option(help="Folder to write to; default: reports/ in the folder.")
+]
+Chosen = Annotated[
+    list[str] | None, typer.Option(help="Only this data set, in this order; may be repeated.")
+]
+
+
+@app.command()
+def tables(results: Results, output: Output = None, data: Chosen = None) -> None:
+    """Write tables of training times and losses, beside the published ones.
+
+    Markdown, CSV, LaTeX and HTML. Example: labelboost experiment tables experiments/paper
+    """
+    with clear_errors():
+        _list(write_tables(read_results(results), _reports(results, output), data=data))
+
+
+@app.command()
+def significance(
+    results: Results,
+    output: Output = None,
+    measure: Annotated[str, typer.Option(help="What to compare the variants by.")] = "subset_01",
+) -> None:
+    """Test whether the variants differ: Friedman test, Nemenyi test, critical differences."""
+    with clear_errors():
+        found = read_results(results)
+        _list(write_significance(found, _reports(results, output), measure=measure))
+
+
+@app.command()
+def plots(
+    results: Results,
+    output: Output = None,
+    data: Chosen = None,
+    measure: Annotated[str, typer.Option(help="The measure of quality to draw.")] = "subset_01",
+) -> None:
+    """Draw what binning gains and costs, where time goes, and how the loss falls."""
+    with clear_errors():
+        found = read_results(results)
+        _list(write_plots(found, _reports(results, output), data=data, measure=measure))
+
+
+def _reports(results: Path, output: Path | None) -> Path:
+    return output or results / "reports"
+
+
+def _list(paths: list[Path]) -> None:
+    for path in paths:
+        typer.echo(path)

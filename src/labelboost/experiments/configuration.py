@@ -1,0 +1,167 @@
+"""Configurations of experiments: TOML files, checked as a whole before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelboost import RuleBoostingClassifier
+from labelboost.experiments.measures import MEASURES
+from labelboost.experiments.tasks import EMBEDDED, Source, Task
+from labelboost.experiments.toml_tables import ConfigurationError, Table, nearest
+from labelboost.experiments.variants import BUILT_IN, Variant, parameter_names
+
+PRESETS = ("paper", "quick")
+DEFAULT_RULES = 1000
+DEFAULT_FOLDS = 10
+DEFAULT_CHECKPOINTS = (100, 200, 500, 1000, 2000, 5000)
+DEFAULT_SEED = 1
+LARGEST_SEED = 2**32 - 1
+LARGEST_COUNT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A checked configuration."""
+
+    name: str
+    tasks: tuple[Task, ...]
+    """In the order in which they are started: by data set, fold and variant."""
+    variants: tuple[str, ...]
+    data: tuple[str, ...]
+
+    def only(self, data: Sequence[str]) -> Experiment:
+        """Return the part of the experiment that uses these data sets."""
+        for name in data:
+            if name not in self.data:
+                raise ValueError(f"unknown data {name!r}{nearest(name, self.data)}")
+        tasks = tuple(task for task in self.tasks if task.source.name in data)
+        return replace(self, tasks=tasks, data=tuple(name for name in self.data if name in data))
+
+
+def read_configuration(path: str | Path, data_folder: Path | None = None) -> Experiment:
+    """Read a TOML file, or one of the presets "paper" and "quick".
+
+    Relative paths of data start at `data_folder`, or else at the folder of the file. Raises
+    ConfigurationError, or FileNotFoundError if there is no such file.
+    """
+    file = Path(path)
+    if str(path) in PRESETS and not file.is_file():
+        text = (files("labelboost.experiments") / "presets" / f"{path}.toml").read_text("utf-8")
+        return _experiment(Table.parse(text, f"preset {path}"), data_folder or Path())
+    if not file.is_file():
+        hint = nearest(str(path), PRESETS)
+        raise FileNotFoundError(f"there is no configuration file or preset {str(path)!r}{hint}")
+    try:
+        text = file.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{file} is not a text file in UTF-8: {error}") from error
+    return _experiment(Table.parse(text, str(file)), data_folder or file.parent)
+
+
+def _experiment(top: Table, folder: Path) -> Experiment:
+    general = ("name", "seed", "n_rules", "folds", "run_folds", "checkpoints", "measures")
+    top.check_keys((*general, "variants", "parameters", "variant", "data"))
+    n_rules = top.integer("n_rules", DEFAULT_RULES, 1, LARGEST_COUNT)
+    n_folds = top.integer("folds", DEFAULT_FOLDS, 2, LARGEST_COUNT)
+    seed = top.integer("seed", DEFAULT_SEED, 0, LARGEST_SEED)
+    run_folds = top.integers("run_folds", range(n_folds), 0, n_folds - 1)
+    checkpoints = top.integers("checkpoints", DEFAULT_CHECKPOINTS, 1, LARGEST_COUNT)
+    measures = top.names("measures", "measure", tuple(MEASURES), tuple(MEASURES))
+    variants = _variants(top, {"n_rules": n_rules, "random_state": seed})
+    sources: dict[Source, tuple[int, ...]] = {}
+    for table in top.tables("data"):
+        source = _source(table, folder)
+        if any(source.name == other.name for other in sources):
+            table.fail(f"there is another data set {source.name!r}; give this one a `name`")
+        sources[source] = table.integers("run_folds", run_folds, 0, n_folds - 1)
+    if not sources:
+        top.fail("there must be data: at least one table [[data]]", "data")
+    tasks = tuple(
+        Task(source, variant.name, fold, n_folds, seed, variant.parameters,
+             tuple(sorted(n for n in checkpoints if n < n_rules)), measures)
+        for source, folds in sources.items()
+        for fold in folds
+        for variant in variants
+    )  # fmt: skip
+    return Experiment(
+        name=top.text("name", Path(top.file).stem),
+        tasks=tasks,
+        variants=tuple(variant.name for variant in variants),
+        data=tuple(source.name for source in sources),
+    )
+
+
+def _variants(top: Table, general: Mapping[str, Any]) -> list[Variant]:
+    """Return the variants to be run, with all parameters of the estimator."""
+    shared = top.table("parameters")
+    shared.check_keys(parameter_names())
+    own = top.table("variant")
+    known = dict(BUILT_IN)
+    tables = dict.fromkeys(known, shared)
+    for name in own.content:
+        table = tables[name] = own.table(name)
+        _check_folder_name(name, own, name)
+        table.check_keys(["base", *parameter_names()])
+        parameters = dict(table.content)
+        base = parameters.pop("base", None)
+        if base is not None and base not in known:
+            table.fail(f"unknown variant {base!r}{nearest(str(base), known)}", "base")
+        inherited = known[base].parameters if base is not None else {}
+        known[name] = Variant(name, {**inherited, **parameters})
+    chosen = top.names("variants", "variant", tuple(known), tuple(own.content) or tuple(BUILT_IN))
+    return [_complete(known[name], shared, tables[name], general) for name in chosen]
+
+
+def _complete(variant: Variant, shared: Table, table: Table, general: Mapping[str, Any]) -> Variant:
+    given = {
+        name: None if value == "none" else value  # TOML has no None
+        for name, value in {**shared.content, **variant.parameters}.items()
+    }
+    model = RuleBoostingClassifier(**{**given, **general, "n_rules": 1})
+    try:
+        # A tiny model finds all that is wrong with the values of parameters.
+        model.fit(np.eye(4), np.eye(4, 2, dtype=np.uint8))
+    except (TypeError, ValueError) as error:
+        key = next((name for name in given if str(error).startswith(name)), "")
+        (table if key in table else shared).fail(str(error), key)
+    parameters = model.get_params()
+    return Variant(
+        variant.name, {**{name: parameters[name] for name in parameter_names()}, **general}
+    )
+
+
+def _source(table: Table, folder: Path) -> Source:
+    table.check_keys(("name", "path", "embedded", "run_folds"))
+    if ("path" in table) == ("embedded" in table):
+        table.fail("a data set needs either `path` or `embedded`")
+    if "embedded" in table:
+        name = table.text("embedded")
+        if name not in EMBEDDED:
+            table.fail(f"unknown embedded data {name!r}{nearest(name, EMBEDDED)}", "embedded")
+        if "name" in table:
+            table.fail("embedded data has a name already", "name")
+        return Source(name, None)
+    path = folder / table.text("path")
+    if not path.is_file():
+        others = sorted(file.name for file in path.parent.glob("*.npz"))
+        table.fail(
+            f"there is no data file {path}{nearest(path.name, others)}; relative paths start at "
+            f"{folder.resolve()} (--data-folder changes that)",
+            "path",
+        )
+    if path.suffix != ".npz":
+        table.fail(f"data must be an npz file, got {path}", "path")
+    name = table.text("name", path.stem)
+    _check_folder_name(name, table, "name" if "name" in table else "path")
+    return Source(name, path.resolve())
+
+
+def _check_folder_name(name: str, table: Table, key: str) -> None:
+    if name.startswith(".") or any(character in name for character in "/\\\0"):
+        table.fail(f"{name!r} cannot be used as a name: results are stored in a folder of it", key)
