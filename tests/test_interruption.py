@@ -223,10 +223,12 @@ class Stub:
 def test_failed_draws_are_repeated() -> None:
     stub = Stub({0, 10, 20, 21})  # nine failures in a row, twice
     reports: list[tuple[int, float]] = []
-    rules = boost(stub, 5, randomised=True, report=lambda *report: reports.append(report))  # type: ignore[arg-type]
+    rules, times = boost(stub, 5, randomised=True, report=lambda *report: reports.append(report))  # type: ignore[arg-type]
     assert stub.attempts == list(range(22))
     assert [len(rule.conditions) for rule in rules] == [0, 1, 1, 1, 1]
     assert str(rules[1].conditions[0].operator) == ">"
+    assert len(times) == 5
+    assert times == sorted(times)
     assert reports[0] == (1, 0.25)
     assert reports[-1] == (5, 0.25)
 
@@ -235,7 +237,7 @@ def test_failed_draws_are_repeated() -> None:
 def test_training_is_given_up_after_failures_in_a_row(randomised: bool, attempts: int) -> None:
     stub = Stub({0})
     with pytest.warns(ConvergenceWarning, match="ended with 2 of 100 rules"):
-        rules = boost(stub, 100, randomised=randomised, report=lambda n_rules, loss: None)  # type: ignore[arg-type]
+        rules, _ = boost(stub, 100, randomised=randomised, report=lambda n_rules, loss: None)  # type: ignore[arg-type]
     assert stub.attempts == list(range(attempts))
     assert len(rules) == 2
 
