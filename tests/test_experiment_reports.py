@@ -144,7 +144,7 @@ def test_published_values_are_complete() -> None:
         ("slashdot", "0.08", TRAIN_SECONDS, 86),
         ("eurlex-sm", "label-wise", SUBSET, 61.63),
         ("yahoo-science", "none", SUBSET, 85.80),
-        ("medical", "0.04", SUBSET, 23.23),
+        ("medical-corrected", "0.04", SUBSET, 23.23),
         ("langlog", "2", SUBSET, 79.45),
         ("reuters-k500", "0.16", HAMMING, 1.09),
         ("langlog", "0.08", HAMMING, 1.50),

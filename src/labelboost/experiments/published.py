@@ -34,7 +34,7 @@ SUBPAR_BASELINE = (
     "yahoo-social",
     "yahoo-science",
     "yahoo-reference",
-    "medical",
+    "medical-corrected",
 )
 """Where, in the paper's words, the baseline without bins exhibits subpar performance."""
 
