@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t kUpdatesBetweenExact = 64;
 constexpr double kLargestAdvanced = 300.0;
 
+// Examples whose scores and gradients a task updates.
+constexpr std::size_t kPart = 256;
+
 constexpr std::uint64_t kBootstrapPurpose = 0;
 constexpr std::uint64_t kFeaturePurpose = 1;  // plus the number of the condition
 
@@ -25,6 +28,17 @@ double total_weight(const std::vector<double>& weights, const std::vector<std::i
     return total;
 }
 
+// Gradients of rules for single labels are needed in double precision for the chosen label only, and are found from its
+// scores. The others decide between labels and conditions: single precision is as good for that, unless the second
+// derivatives |g| (1 - |g|) of examples with |g| next to 1 count. They do where steps are huge or an L2 term is missing.
+Precisions needed_precisions(const Settings& settings, const Form& form, const std::vector<double>& weights) {
+    constexpr double kLeastL2 = 0.01;
+    const double mean_weight = std::accumulate(weights.begin(), weights.end(), 0.0) / static_cast<double>(weights.size());
+    const bool rounded = settings.separate_labels() && settings.single_head && settings.learning_rate <= 1.0 &&
+                         settings.l2 >= kLeastL2 * mean_weight;
+    return {!rounded, rounded || Screening::possible(form, settings)};
+}
+
 }  // namespace
 
 Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
@@ -32,23 +46,30 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
                  bool profiled, Interrupt& interrupt)
     : columns_(std::move(columns)),
       labels_count_(labels.size() / columns_->examples),
-      signs_(columns_->examples * padded_size(labels_count_), 0),
       weights_(std::move(weights)),
       settings_(settings),
       form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_, columns_->any_binned())},
       pool_(threads),
-      gradients_(columns_->examples, labels_count_, Screening::possible(form_, settings_)),
-      scores_(columns_->examples, labels_count_),
+      gradients_(columns_->examples, labels_count_, needed_precisions(settings_, form_, weights_)),
+      scores_(settings_.separate_labels() ? 0 : columns_->examples, labels_count_),
       everything_(columns_->examples),
       permutation_(columns_->features.size()),
       search_(*columns_, settings_, form_, pool_) {
     std::iota(everything_.begin(), everything_.end(), 0);
     std::iota(permutation_.begin(), permutation_.end(), 0);
+    interrupt.check();
+    if (settings_.separate_labels()) {
+        label_scores_ = LabelScores(labels, labels_count_);
+        std::vector<std::size_t> all(labels_count_);
+        std::iota(all.begin(), all.end(), std::size_t{0});
+        update_label_gradients(everything_, all);
+        return;
+    }
+    signs_.assign(columns_->examples * padded_size(labels_count_), 0);
     for (std::size_t i = 0; i < labels.size(); ++i) {
         const std::size_t place = i / labels_count_ * padded_size(labels_count_) + i % labels_count_;
         signs_[place] = labels[i] != 0 ? 1 : -1;
     }
-    interrupt.check();
     add_head(everything_, std::vector<double>(labels_count_, 0.0), interrupt);
     if (profiled) profiler_.emplace(search_.activity());
 }
@@ -100,28 +121,53 @@ std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, I
         return complete_head(form_, gradients_, weights_, coverage.all, settings_, head_noise, pool_, interrupt);
     }
     const std::size_t label = best_label(coverage.total.data(), labels_count_, settings_.l2, noise);
-    double gradient = 0.0, hessian = 0.0;
-    for (const std::int32_t example : coverage.all) {
-        const double weight = weights_[static_cast<std::size_t>(example)];
-        const double g = gradients_.row(example)[label];
-        gradient += weight * g;
-        hessian += weight * std::abs(g) * (1.0 - std::abs(g));
-    }
+    const AlignedVector sums =
+        sum_in_parts(coverage.all, 2, pool_, interrupt, [&](std::span<const std::int32_t> part, double* out) {
+            std::vector<double> gradients(part.size());
+            copy_gradients(part, label, gradients.data());
+            for (std::size_t i = 0; i < part.size(); ++i) {
+                const double weight = weights_[static_cast<std::size_t>(part[i])];
+                const double size = std::abs(gradients[i]);
+                out[0] += weight * gradients[i];
+                out[1] += weight * size * (1.0 - size);
+            }
+        });
     std::vector<double> head(labels_count_, 0.0);
-    head[label] = single_score(gradient, hessian, settings_.l2, head_noise);
+    head[label] = single_score(sums[0], sums[1], settings_.l2, head_noise);
     return head;
+}
+
+// The gradients of one label, in double precision.
+void Booster::copy_gradients(std::span<const std::int32_t> examples, std::size_t label, double* out) const {
+    if (settings_.separate_labels()) {
+        label_scores_.gradients(label, examples, out);
+    } else {
+        for (std::size_t i = 0; i < examples.size(); ++i) out[i] = gradients_.row(examples[i])[label];
+    }
 }
 
 double Booster::mean_loss() const {
     const std::size_t padded = padded_size(labels_count_);
-    AlignedVector scratch(padded);
+    AlignedVector scores(padded, 0.0), scratch(padded);
+    std::vector<std::int8_t> signs(padded, 0);
     double total = 0.0;
-    for (const std::int32_t example : everything_) {
-        const auto n = static_cast<std::size_t>(example);
-        total += weights_[n] * active_kernels().loss_value(settings_.loss, scores_.row(example),
-                                                           signs_.data() + n * padded, padded, scratch.data());
+    for (std::size_t n = 0; n < columns_->examples; ++n) {
+        copy_scores(n, scores.data());
+        for (std::size_t k = 0; k < labels_count_; ++k) {
+            signs[k] = settings_.separate_labels() ? label_scores_.sign(n, k) : signs_[n * padded + k];
+        }
+        total += weights_[n] *
+                 active_kernels().loss_value(settings_.loss, scores.data(), signs.data(), padded, scratch.data());
     }
     return total / total_weight(weights_, everything_);
+}
+
+void Booster::copy_scores(std::size_t example, double* out) const {
+    if (settings_.separate_labels()) {
+        for (std::size_t k = 0; k < labels_count_; ++k) out[k] = label_scores_.score(example, k);
+    } else {
+        std::copy_n(scores_.row(static_cast<std::int32_t>(example)), labels_count_, out);
+    }
 }
 
 void Booster::draw_sample(std::uint64_t attempt) {
@@ -171,75 +217,62 @@ std::vector<std::int32_t> Booster::draw_features(std::uint64_t attempt, std::siz
     return drawn;
 }
 
+template <typename Work>
+void Booster::for_each_part(std::span<const std::int32_t> examples, const Work& work) {
+    Interrupt never{{}};
+    pool_.run((examples.size() + kPart - 1) / kPart, never, [&](std::size_t part, std::size_t) {
+        const std::size_t begin = part * kPart;
+        work(examples.subspan(begin, std::min(kPart, examples.size() - begin)));
+    });
+}
+
 void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head,
                        Interrupt& interrupt) {
     interrupt.check();  // the last chance: from here on the state changes, to the end
+    if (settings_.separate_labels()) {
+        std::vector<std::size_t> changed;
+        for (std::size_t k = 0; k < labels_count_; ++k) {
+            if (head[k] == 0.0) continue;
+            label_scores_.add(k, covered, head[k]);
+            changed.push_back(k);
+        }
+        update_label_gradients(covered, changed);
+        return;
+    }
     const std::size_t padded = padded_size(labels_count_);
     AlignedVector padded_head(padded, 0.0);
     std::copy(head.begin(), head.end(), padded_head.begin());
-    // A head for a single label changes one block of scores only; one of zeros initialises all of them.
-    const auto nonzero = [](double score) { return score != 0.0; };
-    auto first = std::find_if(head.begin(), head.end(), nonzero);
-    auto last = std::find_if(head.rbegin(), head.rend(), nonzero).base();
-    if (first == head.end()) {
-        first = head.begin();
-        last = head.end();
-    }
-    const std::size_t begin = static_cast<std::size_t>(first - head.begin()) / kLanes * kLanes;
-    const std::size_t end = padded_size(static_cast<std::size_t>(last - head.begin()));
-
-    const bool decomposable = settings_.loss == Loss::label_logistic;  // other gradients depend on all scores
-    if (decomposable && last - first == 1) {
-        add_score(covered, static_cast<std::size_t>(first - head.begin()), *first);
-        return;
-    }
-    const bool anew = decomposable || updates_++ % kUpdatesBetweenExact == 0;
+    const bool anew = updates_++ % kUpdatesBetweenExact == 0;
     AlignedVector raise(padded), lower(padded);
     for (std::size_t k = 0; k < padded && !anew; ++k) {
         raise[k] = std::exp(padded_head[k]);
         lower[k] = std::exp(-padded_head[k]);
     }
-    constexpr std::size_t kPart = 256;
-    Interrupt never{{}};
-    pool_.run((covered.size() + kPart - 1) / kPart, never, [&](std::size_t part, std::size_t) {
+    for_each_part(covered, [&](std::span<const std::int32_t> part) {
         const Kernels& kernels = active_kernels();
-        for (std::size_t i = part * kPart; i < std::min(covered.size(), (part + 1) * kPart); ++i) {
-            double* scores = scores_.row(covered[i]);
-            double* gradient = gradients_.row(covered[i]);
-            double& slack = gradients_.slack(covered[i]);
-            const double largest = kernels.add_scores(scores, padded_head.data(), begin, end);
+        for (const std::int32_t example : part) {
+            double* scores = scores_.row(example);
+            double* gradient = gradients_.row(example);
+            double& slack = gradients_.slack(example);
+            const double largest = kernels.add_scores(scores, padded_head.data(), padded);
             if (anew || !(largest < kLargestAdvanced)) {
-                const std::int8_t* signs = signs_.data() + static_cast<std::size_t>(covered[i]) * padded;
-                slack = kernels.update_gradient(settings_.loss, scores, signs, padded, begin, end, gradient);
+                const std::int8_t* signs = signs_.data() + static_cast<std::size_t>(example) * padded;
+                slack = kernels.example_gradient(scores, signs, padded, gradient);
             } else {
                 slack = kernels.advance_gradient(raise.data(), lower.data(), padded, slack, gradient);
             }
-            gradients_.update_rounded(covered[i], decomposable ? begin : 0, decomposable ? end : padded);
+            gradients_.update_rounded(example, padded);
         }
     });
 }
 
-// The label-wise loss with a head for one label: its scores and gradients are gathered from the examples, so that no
-// exponential is computed in vain.
-void Booster::add_score(const std::vector<std::int32_t>& covered, std::size_t label, double score) {
-    const std::size_t padded = padded_size(labels_count_);
-    constexpr std::size_t kPart = 256;
-    Interrupt never{{}};
-    pool_.run((covered.size() + kPart - 1) / kPart, never, [&](std::size_t part, std::size_t) {
-        alignas(64) double scores[kPart] = {};
-        alignas(64) double signs[kPart] = {};
-        alignas(64) double gradients[kPart];
-        const std::size_t begin = part * kPart;
-        const std::size_t count = std::min(kPart, covered.size() - begin);
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::int32_t example = covered[begin + i];
-            scores[i] = scores_.row(example)[label] += score;
-            signs[i] = signs_[static_cast<std::size_t>(example) * padded + label];
-        }
-        active_kernels().label_gradients(scores, signs, padded_size(count), gradients);
-        for (std::size_t i = 0; i < count; ++i) {
-            gradients_.row(covered[begin + i])[label] = gradients[i];
-            gradients_.update_rounded(covered[begin + i], label, label + 1);
+// Part by part, as the rows of a few examples stay in the cache while all labels are written to them.
+void Booster::update_label_gradients(const std::vector<std::int32_t>& covered, const std::vector<std::size_t>& labels) {
+    for_each_part(covered, [&](std::span<const std::int32_t> part) {
+        double gradients[kPart];
+        for (const std::size_t label : labels) {
+            label_scores_.gradients(label, part, gradients);
+            for (std::size_t i = 0; i < part.size(); ++i) gradients_.set(part[i], label, gradients[i]);
         }
     });
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "columns.hpp"
+#include "label_scores.hpp"
 #include "profiler.hpp"
 #include "search.hpp"
 #include "settings.hpp"
@@ -44,25 +45,31 @@ public:
     std::array<double, 3> activity_seconds();
     std::size_t examples() const { return columns_->examples; }
     std::size_t labels() const { return labels_count_; }
-    const double* scores(std::int32_t example) const { return scores_.row(example); }
+    void copy_scores(std::size_t example, double* out) const;
 
 private:
     void draw_sample(std::uint64_t attempt);  // into coverage_
     std::vector<double> rule_head(const Coverage& coverage, double noise, Interrupt& interrupt);
     std::vector<std::int32_t> draw_features(std::uint64_t attempt, std::size_t condition);
     void add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head, Interrupt& interrupt);
-    void add_score(const std::vector<std::int32_t>& covered, std::size_t label, double score);
+    void update_label_gradients(const std::vector<std::int32_t>& covered, const std::vector<std::size_t>& labels);
+    void copy_gradients(std::span<const std::int32_t> examples, std::size_t label, double* out) const;
+    // work(some of the examples), in parallel; not to be interrupted.
+    template <typename Work>
+    void for_each_part(std::span<const std::int32_t> examples, const Work& work);
 
     std::shared_ptr<const Columns> columns_;
     std::size_t labels_count_;
-    std::vector<std::int8_t> signs_;  // +1 or -1 for each label of each example, padded with 0
     std::vector<double> weights_;
     Settings settings_;
     Form form_;
     ThreadPool pool_;
     Gradients gradients_;
+    // Scores and signs, either example by example or, for a loss that treats labels separately, label by label.
     LabelRows<double> scores_;
-    std::size_t updates_ = 0;  // of scores and gradients
+    std::vector<std::int8_t> signs_;  // +1 or -1 for each label of each example, padded with 0
+    LabelScores label_scores_;
+    std::size_t updates_ = 0;  // of scores and gradients of the example-wise loss
     std::vector<std::int32_t> everything_;   // 0 .. examples - 1
     std::vector<std::int32_t> permutation_;  // 0 .. features - 1, between calls
     Coverage coverage_;  // of the rule that is being learned; kept for its memory

@@ -35,11 +35,13 @@ std::span<const CandidatePair> select(std::span<const CandidatePair> pairs, Piec
 }  // namespace
 
 void FeatureCandidates::join(const FeatureCandidates& other) {
+    contenders.insert(contenders.end(), other.contenders.begin(), other.contenders.end());
+    best = std::min(best, other.best);
+    screened = screened || other.screened;
     if (other.quality.empty()) return;
     for (std::size_t i = 0; i < quality.size(); ++i) quality[i] = std::min(quality[i], other.quality[i]);
     for (std::size_t i = 0; i < optimistic.size(); ++i) optimistic[i] = std::min(optimistic[i], other.optimistic[i]);
     attained = std::min(attained, other.attained);
-    screened = screened || other.screened;
     by_histogram = by_histogram || other.by_histogram;
 }
 
@@ -51,19 +53,24 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
         return;
     }
     listing.collect(column, task.coverage.sample, task.coverage.sampled);
-    out.quality.assign(2 * listing.splits(), kInfinity);
-    const std::span<const CandidatePair> pairs = select(listing.pairs(), piece);
+    const auto pairs = [&] { return select(listing.pairs(), piece); };
     if (anchored_ && bounds_pay(form_.labels)) {
+        out.quality.assign(2 * listing.splits(), kInfinity);
         scratch.walk.start(task.gradients, task.coverage.weights, listing, anchor_);
-        bound(task, scratch, pairs, out);
+        bound(task, scratch, pairs(), out);
         return;
     }
     total_up(task, scratch);
     if (!column.nominal && Screening::possible(form_, settings_) &&
         Screening::pays(listing.examples().size(), listing.splits())) {
-        screen(task, scratch, pairs, out);
+        if (listing.all_listed() && piece.of == 1) {
+            screen_all(task, scratch, out);
+        } else {
+            screen_runs(task, scratch, pairs(), out);
+        }
     } else {
-        scan_exactly(task, scratch, pairs, nullptr, out);
+        out.quality.assign(2 * listing.splits(), kInfinity);
+        scan_exactly(task, scratch, pairs(), nullptr, out);
     }
 }
 
@@ -92,11 +99,21 @@ void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const Ca
         std::size_t end = next;  // nothing needs to be summed up behind the last candidate that is wanted
         while (end > begin && !target(pairs[end - 1].part_slot) && !target(pairs[end - 1].rest_slot())) --end;
         std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
+        std::size_t added = 0;
         for (std::size_t i = begin; i < end; ++i) {
-            const std::span<const std::int32_t> added = scratch.listing.added(pairs[i]);
-            add_many_examples(form_, task.gradients, task.coverage.weights, added, scratch.sums.data(), task.interrupt);
-            count_work(scratch, static_cast<double>(added.size() * form_.size()), task.interrupt);
-            emit(scratch, pairs[i], target(pairs[i].part_slot), target(pairs[i].rest_slot()), task.interrupt);
+            double* const part = target(pairs[i].part_slot);
+            double* const rest = target(pairs[i].rest_slot());
+            if (part == nullptr && rest == nullptr) continue;
+            // With what was passed over since the last candidate that is wanted.
+            const std::span<const std::int32_t> examples = scratch.listing.part(pairs[i]);
+            const bool from_the_front = pairs[begin].begin == pairs[i].begin;
+            const std::size_t more = examples.size() - added;
+            add_many_examples(form_, task.gradients, task.coverage.weights,
+                              from_the_front ? examples.last(more) : examples.first(more), scratch.sums.data(),
+                              task.interrupt);
+            added = examples.size();
+            count_work(scratch, static_cast<double>(more * form_.size()), task.interrupt);
+            emit(scratch, pairs[i], part, rest, task.interrupt);
         }
         begin = next;
     }
@@ -122,59 +139,77 @@ void Search::count_work(Scratch& scratch, double work, Interrupt& interrupt) {
     interrupt.check();
 }
 
-void Search::screen(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
-                    FeatureCandidates& out) const {
-    const Listing& listing = scratch.listing;
-    const auto walk_along = [&](std::span<const CandidatePair> run, bool from_the_back, const auto& split_after) {
-        std::vector<std::uint32_t>& splits = scratch.splits;
-        splits.resize(run.size());
-        std::transform(run.begin(), run.end(), splits.begin(), split_after);
-        scratch.screening.run(task.gradients, task.coverage.weights, {listing.examples(), from_the_back, splits},
-                              scratch.total, scratch.total_weight, kNoise * task.coverage.weight, scratch.activity);
-        task.interrupt.check();
-    };
-    const auto note = [&](const CandidatePair& pair, double part, double rest) {
-        if (pair.part_count >= least_coverage()) out.quality[pair.part_slot] = part;
-        if (pair.rest_count >= least_coverage()) out.quality[pair.rest_slot()] = rest;
-    };
-    const std::size_t second_run = pairs.empty() ? 0 : end_of_run(pairs, 0);
-    if (listing.all_listed() && second_run < pairs.size()) {
-        // Both runs in one walk from the front: the parts of the second one lie behind its splits.
-        std::vector<CandidatePair>& ordered = scratch.ordered;
-        ordered.assign(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(second_run));
-        ordered.insert(ordered.end(), pairs.rbegin(), pairs.rend() - static_cast<std::ptrdiff_t>(second_run));
-        walk_along(ordered, false, [](const CandidatePair& pair) { return pair.begin == 0 ? pair.end : pair.begin; });
-        for (std::size_t i = 0; i < ordered.size(); ++i) {
-            const double before = scratch.screening.before(i);
-            const double behind = scratch.screening.behind(i);
-            const bool part_is_before = ordered[i].begin == 0;
-            note(ordered[i], part_is_before ? before : behind, part_is_before ? behind : before);
-        }
-    } else {
-        for (std::size_t begin = 0; begin < pairs.size();) {
-            const std::size_t end = end_of_run(pairs, begin);
-            const std::span<const CandidatePair> run = pairs.subspan(begin, end - begin);
-            walk_along(run, run.front().begin > 0, [](const CandidatePair& pair) { return pair.end - pair.begin; });
-            for (std::size_t i = 0; i < run.size(); ++i) {
-                note(run[i], scratch.screening.before(i), scratch.screening.behind(i));
-            }
-            begin = end;
-        }
-    }
+// Most candidates are far from the best of those that were walked along with them, and are forgotten at once.
+// for_each_candidate(visit): calls visit(slot, quality).
+template <typename ForEach>
+void Search::note_contenders(const ForEach& for_each_candidate, FeatureCandidates& out) {
+    double best = kInfinity;
+    for_each_candidate([&](std::uint32_t, double quality) {
+        if (quality > -kInfinity) best = std::min(best, quality);
+    });
+    const double limit = (1.0 - kScreenMargin) * best;
+    for_each_candidate([&](std::uint32_t slot, double quality) {
+        if (quality <= limit) out.contenders.push_back({slot, quality});
+    });
+    out.best = std::min(out.best, best);
     out.screened = true;
+}
+
+// All candidates of a numeric feature without an implicit value, in one walk from the front.
+void Search::screen_all(const Task& task, Scratch& scratch, FeatureCandidates& out) const {
+    const Listing& listing = scratch.listing;
+    const std::size_t listed = listing.examples().size();
+    scratch.splits.resize(listing.splits());
+    for (std::size_t s = 0; s < listing.splits(); ++s) scratch.splits[s] = listing.listed_before(s);
+    walk_along(task, scratch, false);
+    note_contenders(
+        [&](const auto& visit) {
+            for (std::uint32_t s = 0; s < scratch.splits.size(); ++s) {
+                if (scratch.splits[s] >= least_coverage()) visit(2 * s, scratch.screening.before(s));
+                if (listed - scratch.splits[s] >= least_coverage()) visit(2 * s + 1, scratch.screening.behind(s));
+            }
+        },
+        out);
+}
+
+// The candidates of some pairs, in a walk for each run from where its parts begin.
+void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+                         FeatureCandidates& out) const {
+    for (std::size_t begin = 0; begin < pairs.size();) {
+        const std::size_t end = end_of_run(pairs, begin);
+        const std::span<const CandidatePair> run = pairs.subspan(begin, end - begin);
+        scratch.splits.resize(run.size());
+        for (std::size_t i = 0; i < run.size(); ++i) scratch.splits[i] = run[i].end - run[i].begin;
+        walk_along(task, scratch, run.front().begin > 0);
+        note_contenders(
+            [&](const auto& visit) {
+                for (std::size_t i = 0; i < run.size(); ++i) {
+                    const CandidatePair& pair = run[i];
+                    if (pair.part_count >= least_coverage()) visit(pair.part_slot, scratch.screening.before(i));
+                    if (pair.rest_count >= least_coverage()) visit(pair.rest_slot(), scratch.screening.behind(i));
+                }
+            },
+            out);
+        begin = end;
+    }
+}
+
+void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back) {
+    scratch.screening.run(task.gradients, task.coverage.weights,
+                          {scratch.listing.examples(), from_the_back, scratch.splits}, scratch.total,
+                          scratch.total_weight, kNoise * task.coverage.weight, scratch.activity);
+    task.interrupt.check();
 }
 
 void Search::confirm(const Task& task, const Column& column, Scratch& scratch, double limit,
                      FeatureCandidates& out) const {
-    std::vector<bool> wanted(out.quality.size());
-    bool any = false;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        wanted[i] = out.quality[i] <= limit;
-        any = any || wanted[i];
-    }
-    std::fill(out.quality.begin(), out.quality.end(), kInfinity);
-    if (!any) return;
+    out.screened = false;
+    std::erase_if(out.contenders, [&](const auto& contender) { return contender.quality > limit; });
+    if (out.contenders.empty()) return;
     scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled);
+    out.quality.assign(2 * scratch.listing.splits(), kInfinity);
+    std::vector<bool> wanted(out.quality.size(), false);
+    for (const auto& contender : out.contenders) wanted[contender.slot] = true;
     total_up(task, scratch);
     scan_exactly(task, scratch, scratch.listing.pairs(), &wanted, out);
 }
@@ -262,7 +297,7 @@ bool Search::settle_one(const Task& task, Scratch& scratch, Side side, double& q
 
 // Summing up K^2 / 2 numbers once per example, and aggregating them for each candidate, against K + B^2 / 2 numbers (one
 // after the other) for each example of each candidate.
-bool Search::one_by_one_pays(const Listing& listing) const {
+bool Search::one_by_one_pays(Listing& listing) const {
     const auto labels = static_cast<double>(form_.labels);
     const auto bins = 2.0 * bins_for_sign(static_cast<std::int32_t>(form_.labels / 2), settings_.bins);
     double examples = 0.0;

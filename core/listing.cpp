@@ -27,7 +27,7 @@ void Listing::collect(const Column& column, const std::vector<std::int32_t>& sam
         if (sampled[static_cast<std::size_t>(example)] != 0) example_.push_back(example);
     }
     find_groups(column, sample.size());
-    pair_up(column, static_cast<std::uint32_t>(sample.size()), static_cast<std::uint32_t>(missing().size()));
+    count_splits(column, static_cast<std::uint32_t>(sample.size()), static_cast<std::uint32_t>(missing().size()));
 }
 
 void Listing::collect_counts(const Column& column, const std::vector<std::uint32_t>& counts) {
@@ -40,19 +40,39 @@ void Listing::collect_counts(const Column& column, const std::vector<std::uint32
         listed += counts[rank];
     }
     listed_ = listed;
-    pair_up(column, listed + counts.back(), counts.back());
+    count_splits(column, listed + counts.back(), counts.back());
+    pair_up();
     listed_ = 0;  // there are no examples to be had
 }
 
-void Listing::pair_up(const Column& column, std::uint32_t covered, std::uint32_t missing) {
-    splits_ = 0;
-    pairs_.clear();
+void Listing::count_splits(const Column& column, std::uint32_t covered, std::uint32_t missing) {
+    nominal_ = column.nominal;
+    covered_ = covered;
+    missing_ = missing;
+    paired_ = false;
     all_listed_ = std::none_of(groups_.begin(), groups_.end(), is_implicit);
-    if (groups_.empty()) return;
-    if (column.nominal) {
-        pair_nominal(covered - missing, covered, missing > 0);
+    splits_ = groups_.size();
+    if (nominal_) {
+        // The second category of two, with nothing missing, would repeat the candidates of the first.
+        if (splits_ == 2 && missing_ == 0) splits_ = 1;
+    } else if (splits_ > 0) {
+        --splits_;
+    }
+}
+
+const std::vector<CandidatePair>& Listing::pairs() {
+    if (!paired_) pair_up();
+    return pairs_;
+}
+
+void Listing::pair_up() {
+    paired_ = true;
+    pairs_.resize(splits_);
+    if (splits_ == 0) return;
+    if (nominal_) {
+        pair_nominal();
     } else {
-        pair_numeric(covered - missing);
+        pair_numeric();
     }
 }
 
@@ -118,12 +138,11 @@ void Listing::find_groups(const Column& column, std::size_t covered) {
 
 // From both ends towards the implicit group, whose examples are never touched; without one, towards the middle, so that
 // the part is always the smaller one.
-void Listing::pair_numeric(std::uint32_t present) {
-    const std::size_t splits = groups_.size() - 1;
+void Listing::pair_numeric() {
+    const std::uint32_t present = covered_ - missing_;
+    const std::size_t splits = splits_;
     std::size_t middle = 0;
     while (middle < splits && (all_listed_ ? 2 * groups_[middle].end <= present : !is_implicit(groups_[middle]))) ++middle;
-    splits_ = splits;
-    pairs_.resize(splits);
     for (std::size_t s = 0; s < middle; ++s) {
         const Group& group = groups_[s];
         const auto slot = static_cast<std::uint32_t>(2 * s);
@@ -139,20 +158,17 @@ void Listing::pair_numeric(std::uint32_t present) {
     }
 }
 
-void Listing::pair_nominal(std::uint32_t present, std::uint32_t covered, bool any_missing) {
-    // The second category of two, with nothing missing, would repeat the candidates of the first.
-    const std::size_t categories = groups_.size() == 2 && !any_missing ? 1 : groups_.size();
+void Listing::pair_nominal() {
     const auto listed = static_cast<std::uint32_t>(listed_);
-    splits_ = categories;
-    for (std::size_t g = 0; g < categories; ++g) {
+    for (std::size_t g = 0; g < splits_; ++g) {
         const Group& group = groups_[g];
-        const std::uint32_t equal = group.count == covered ? 0 : group.count;
-        const std::uint32_t other = present - group.count;
+        const std::uint32_t equal = group.count == covered_ ? 0 : group.count;
+        const std::uint32_t other = covered_ - missing_ - group.count;
         const auto slot = static_cast<std::uint32_t>(2 * g);
         if (is_implicit(group)) {  // everything listed is the part
-            pairs_.push_back({0, listed, 0, listed, other, equal, slot + 1, true});
+            pairs_[g] = {0, listed, 0, listed, other, equal, slot + 1, true};
         } else {
-            pairs_.push_back({group.begin, group.end, group.begin, group.end, equal, other, slot, true});
+            pairs_[g] = {group.begin, group.end, group.begin, group.end, equal, other, slot, true};
         }
     }
 }

@@ -51,7 +51,9 @@ public:
     std::size_t splits() const { return splits_; }
     // Where split number s cuts the feature.
     Split split(std::size_t s, const Column& column) const;
-    const std::vector<CandidatePair>& pairs() const { return pairs_; }
+    // How many of examples() lie before a split of a numeric feature; nothing may be implicit.
+    std::uint32_t listed_before(std::size_t s) const { return groups_[s].end; }
+    const std::vector<CandidatePair>& pairs();  // made when asked for
     std::span<const std::int32_t> part(const CandidatePair& pair) const {
         return examples().subspan(pair.begin, pair.end - pair.begin);
     }
@@ -63,16 +65,20 @@ private:
     void list_by_sorting(const Column& column, const std::vector<std::int32_t>& sample);
     void list_by_filtering(const Column& column, const std::vector<std::uint8_t>& sampled);
     void find_groups(const Column& column, std::size_t covered);
-    void pair_numeric(std::uint32_t present);
-    void pair_nominal(std::uint32_t present, std::uint32_t covered, bool any_missing);
-    void pair_up(const Column& column, std::uint32_t covered, std::uint32_t missing);
+    void count_splits(const Column& column, std::uint32_t covered, std::uint32_t missing);
+    void pair_up();
+    void pair_numeric();
+    void pair_nominal();
 
     std::size_t listed_ = 0;
     std::vector<std::int32_t> example_, rank_;
     std::vector<std::uint64_t> keys_;
     std::vector<Group> groups_;
     std::size_t splits_ = 0;
+    bool nominal_ = false;
     bool all_listed_ = false;
+    bool paired_ = false;
+    std::uint32_t covered_ = 0, missing_ = 0;  // numbers of examples
     std::vector<CandidatePair> pairs_;
 };
 

@@ -134,17 +134,15 @@ Loss loss_from_name(const std::string& name) {
     throw std::invalid_argument("unknown loss: " + name);
 }
 
+// Lists of plain numbers, as arrays of so few would take longer to make and to read.
 nb::tuple rule_to_python(const LearnedRule& rule) {
-    std::vector<std::int32_t> features;
-    std::vector<std::uint8_t> operators;
-    std::vector<double> values;
+    nb::list features, operators, values;
     for (const Condition& condition : rule.conditions) {
-        features.push_back(condition.feature);
-        operators.push_back(static_cast<std::uint8_t>(condition.op));
-        values.push_back(condition.value);
+        features.append(condition.feature);
+        operators.append(static_cast<int>(condition.op));
+        values.append(condition.value);
     }
-    return nb::make_tuple(new_vector<std::int32_t>(features), new_vector<std::uint8_t>(operators),
-                          new_vector<double>(values), new_vector<double>(rule.head), rule.coverage);
+    return nb::make_tuple(features, operators, values, new_vector<double>(rule.head), rule.coverage);
 }
 
 template <typename T>
@@ -236,7 +234,7 @@ void register_booster(nb::module_& module) {
         .def("scores", [](const Booster& self) {
             auto scores = new_matrix<double>(self.examples(), self.labels(), 0.0);
             for (std::size_t n = 0; n < self.examples(); ++n) {
-                std::copy_n(self.scores(static_cast<std::int32_t>(n)), self.labels(), scores.data() + n * self.labels());
+                self.copy_scores(n, scores.data() + n * self.labels());
             }
             return scores;
         });

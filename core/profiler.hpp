@@ -1,4 +1,4 @@
-// How long training spends on what, found by looking a thousand times per second at what its thread is doing. Reading
+// How long training spends on what, found by looking a hundred times per second at what its thread is doing. Reading
 // the clock at every change instead would cost more than many of the things to be measured.
 #pragma once
 

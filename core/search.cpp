@@ -8,8 +8,6 @@ namespace labelboost {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// How far, relatively, an approximate quality may be off: generous for what the screening vouches for.
-constexpr double kScreenMargin = 1e-3;
 
 // A value between two neighbouring ones that separates them for certain, even where they are so close that
 // their middle rounds to one of them.
@@ -26,10 +24,9 @@ double threshold(const Column& column, Split split) {
 }
 
 double best_known(const FeatureCandidates& feature) {
+    if (feature.screened) return feature.best;
     double best = kInfinity;
-    for (const double quality : feature.quality) {
-        if (quality > -kInfinity) best = std::min(best, quality);
-    }
+    for (const double quality : feature.quality) best = std::min(best, quality);
     return best;
 }
 

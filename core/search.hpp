@@ -43,7 +43,13 @@ struct Coverage {
 struct FeatureCandidates {
     std::vector<double> quality;
     double best = std::numeric_limits<double>::infinity();  // of the qualities that are known
-    bool screened = false;           // qualities are nearly right only, or -infinity where the screening could not tell
+    bool screened = false;           // `best` is nearly right only, and `contenders` is all that is known besides
+    // If screened: what may be the best, with its approximate quality, or -infinity where the screening could not tell.
+    struct Contender {
+        std::uint32_t slot;
+        double quality;
+    };
+    std::vector<Contender> contenders;
     bool by_histogram = false;       // bounds were found without a list of the examples
     std::vector<double> optimistic;  // if bounded: the best quality that is possible; `quality` follows later
     double attained = std::numeric_limits<double>::infinity();  // if bounded: some candidate is as good as this
@@ -51,6 +57,9 @@ struct FeatureCandidates {
     // Takes over what another thread found out about other candidates of the feature.
     void join(const FeatureCandidates& other);
 };
+
+// How far, relatively, an approximate quality may be off: generous for what the screening vouches for.
+constexpr double kScreenMargin = 1e-3;
 
 struct Piece {
     std::size_t number, of;
@@ -88,7 +97,6 @@ private:
         AlignedVector total, sums;
         std::vector<double> products;
         std::vector<std::uint32_t> splits;
-        std::vector<CandidatePair> ordered;
         double total_weight = 0.0;  // of the examples in `total`
         double reached = 0.0;  // the best quality that this thread knows of
         double work = 0.0;
@@ -121,7 +129,13 @@ private:
     void scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
     void scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                       const std::vector<bool>* wanted, FeatureCandidates& out) const;
-    void screen(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;
+    void screen_all(const Task& task, Scratch& scratch, FeatureCandidates& out) const;
+    void screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+                     FeatureCandidates& out) const;
+    // Screens the splits in `scratch`.
+    static void walk_along(const Task& task, Scratch& scratch, bool from_the_back);
+    template <typename ForEach>
+    static void note_contenders(const ForEach& for_each_candidate, FeatureCandidates& out);
     void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;
     void bound_by_histogram(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
     // Makes those qualities exact that may be the best, and leaves or makes the others infinite: of a screened feature,
@@ -129,7 +143,7 @@ private:
     void confirm(const Task& task, const Column& column, Scratch& scratch, double limit, FeatureCandidates& out) const;
     void settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const;
     bool settle_one(const Task& task, Scratch& scratch, Side side, double& quality) const;
-    bool one_by_one_pays(const Listing& listing) const;
+    bool one_by_one_pays(Listing& listing) const;
     void form_binned_system(const Task& task, Scratch& scratch, Side side) const;
     // The sums of all covered examples with a value.
     void total_up(const Task& task, Scratch& scratch) const;

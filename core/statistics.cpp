@@ -8,6 +8,14 @@ namespace labelboost {
 void add_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                   std::span<const std::int32_t> examples, double* sums) {
     const Kernels& kernels = active_kernels();
+    if (!gradients.exact()) {
+        for_each_batch<float>(gradients, weights, examples,
+                              [&](const float* const* rows, const double* row_weights, const double*,
+                                  std::size_t count) {
+                                  kernels.add_rounded_diagonal(sums, rows, row_weights, count, form.labels);
+                              });
+        return;
+    }
     for_each_batch(gradients, weights, examples,
                    [&](const double* const* rows, const double* row_weights, const double* slacks, std::size_t count) {
                        if (form.joint) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "aligned.hpp"
@@ -35,60 +36,78 @@ public:
     T* row(std::int32_t example) { return values_.data() + static_cast<std::size_t>(example) * stride_; }
     const T* row(std::int32_t example) const { return values_.data() + static_cast<std::size_t>(example) * stride_; }
     std::size_t row_bytes() const { return stride_ * sizeof(T); }
+    // Asks for a row before it is needed: the rows of a region may lie anywhere in memory.
+    void prefetch(std::int32_t example) const {
+        const auto* const bytes = reinterpret_cast<const char*>(row(example));
+        for (std::size_t line = 0; line < row_bytes(); line += 64) __builtin_prefetch(bytes + line);
+    }
 
 private:
     std::size_t stride_;
     AlignedVectorOf<T> values_;
 };
 
-// The gradients of all examples and, for the example-wise loss, their slacks 1 - sum |g|; where candidates are
-// screened, a copy in single precision.
+// In double precision, in single precision where candidates are screened, or in both.
+struct Precisions {
+    bool exact, rounded;
+};
+
+// The gradients of all examples and, for the example-wise loss, their slacks 1 - sum |g|.
 class Gradients {
 public:
-    Gradients(std::size_t examples, std::size_t labels, bool with_rounded)
-        : exact_(examples, labels),
-          rounded_(with_rounded ? examples : 0, labels),
+    Gradients(std::size_t examples, std::size_t labels, Precisions precisions)
+        : exact_(precisions.exact ? examples : 0, labels),
+          rounded_(precisions.rounded ? examples : 0, labels),
           slack_(examples, 0.0),
-          with_rounded_(with_rounded) {}
+          precisions_(precisions) {}
+    bool exact() const { return precisions_.exact; }
     double* row(std::int32_t example) { return exact_.row(example); }
     const double* row(std::int32_t example) const { return exact_.row(example); }
     const float* rounded_row(std::int32_t example) const { return rounded_.row(example); }
-    // Asks for a row before it is needed: the rows of a region may lie anywhere in memory.
-    void prefetch(std::int32_t example) const {
-        const auto* const bytes = reinterpret_cast<const char*>(exact_.row(example));
-        for (std::size_t line = 0; line < exact_.row_bytes(); line += 64) __builtin_prefetch(bytes + line);
+    template <typename T>
+    const LabelRows<T>& rows() const {
+        if constexpr (std::is_same_v<T, double>) {
+            return exact_;
+        } else {
+            return rounded_;
+        }
+    }
+    void set(std::int32_t example, std::size_t label, double gradient) {
+        if (precisions_.exact) exact_.row(example)[label] = gradient;
+        if (precisions_.rounded) rounded_.row(example)[label] = static_cast<float>(gradient);
     }
     double& slack(std::int32_t example) { return slack_[static_cast<std::size_t>(example)]; }
     double slack(std::int32_t example) const { return slack_[static_cast<std::size_t>(example)]; }
-    // To be called after a row has changed, at the labels [begin, end) at the most.
-    void update_rounded(std::int32_t example, std::size_t begin, std::size_t end) {
-        if (!with_rounded_) return;
+    // To be called after a row has changed.
+    void update_rounded(std::int32_t example, std::size_t labels) {
+        if (!precisions_.rounded) return;
         const double* source = exact_.row(example);
         float* target = rounded_.row(example);
-        for (std::size_t k = begin; k < end; ++k) target[k] = static_cast<float>(source[k]);
+        for (std::size_t k = 0; k < labels; ++k) target[k] = static_cast<float>(source[k]);
     }
 
 private:
     LabelRows<double> exact_;
     LabelRows<float> rounded_;
     std::vector<double> slack_;
-    bool with_rounded_;
+    Precisions precisions_;
 };
 
-// Calls visit(rows, weights, slacks, count) for the examples, a few at a time: what the kernels take.
-template <typename Visit>
+// Calls visit(rows, weights, slacks, count) for the examples, a few at a time: what the kernels take. T: precision.
+template <typename T = double, typename Visit>
 void for_each_batch(const Gradients& gradients, std::span<const double> weights, std::span<const std::int32_t> examples,
                     const Visit& visit) {
     constexpr std::size_t kBatch = 64;
-    const double* rows[kBatch];
+    const LabelRows<T>& all_rows = gradients.rows<T>();
+    const T* rows[kBatch];
     double row_weights[kBatch];
     double slacks[kBatch];
     for (std::size_t start = 0; start < examples.size(); start += kBatch) {
         const std::size_t count = std::min(kBatch, examples.size() - start);
         for (std::size_t m = 0; m < count; ++m) {
             const std::int32_t example = examples[start + m];
-            rows[m] = gradients.row(example);
-            gradients.prefetch(example);
+            rows[m] = all_rows.row(example);
+            all_rows.prefetch(example);
             row_weights[m] = weights[static_cast<std::size_t>(example)];
             slacks[m] = gradients.slack(example);
         }

@@ -1,5 +1,7 @@
 #include "threads.hpp"
 
+#include <time.h>
+
 #include <chrono>
 
 namespace labelboost {
@@ -8,6 +10,12 @@ namespace {
 constexpr double kPollSeconds = 0.1;
 
 double now() {
+#ifdef CLOCK_MONOTONIC_COARSE
+    timespec time;  // to a few milliseconds, and several times faster than the exact time, as it is asked for often
+    if (clock_gettime(CLOCK_MONOTONIC_COARSE, &time) == 0) {
+        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    }
+#endif
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 

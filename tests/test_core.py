@@ -33,6 +33,7 @@ VARIANTS = {
     "many bins": {"use_bins": True, "bin_ratio": 0.5, "exact_aggregation": True},
     "single": {"single_head": True},
     "label-wise": {"loss": "label_logistic"},
+    "label-wise single": {"loss": "label_logistic", "single_head": True},
     "label-wise bins": {"loss": "label_logistic", "use_bins": True},
 }
 
@@ -89,6 +90,25 @@ def test_scores_are_the_sum_of_the_rules(variant: str) -> None:
     assert ensemble.predict_csr(csr.data, csr.indices, csr.indptr, 3).tobytes() == expected
     restored = pickle.loads(pickle.dumps(ensemble))
     assert restored.predict_dense(np.asfortranarray(X), 1).tobytes() == expected
+
+
+@pytest.mark.parametrize("single_head", [True, False])
+def test_scores_may_become_too_many_for_groups(single_head: bool) -> None:
+    """Scores of the label-wise loss are stored one by one as soon as a label has more than 256."""
+    X, Y = problem(n=700, n_labels=2)
+    Y[:, 0] = 1 - Y[:, 1]
+    booster, rules = learn(dense_columns(X), Y, 100, loss="label_logistic", single_head=single_head)
+    scores = np.zeros(Y.shape)
+    for features, operators, values, head, _ in filter(None, rules):
+        covered = np.ones(len(X), dtype=bool)
+        for feature, operator, value in zip(features, operators, values, strict=True):
+            covered &= X[:, feature] <= value if operator == 0 else X[:, feature] > value
+        scores[covered] += head
+    assert max(len(np.unique(scores[:, k])) for k in (0, 1)) > 256
+    np.testing.assert_array_equal(scores, booster.scores())
+    margins = np.where(Y == 1, scores, -scores)
+    loss = np.logaddexp(0.0, -margins).sum(axis=1).mean()
+    np.testing.assert_allclose(booster.mean_loss(), loss, rtol=1e-12)
 
 
 @pytest.mark.parametrize("l2", [0.0, 1.0])

@@ -55,14 +55,12 @@ struct Kernels {
     // out[i] = draw number begin + i of the stream with this key: a number below n, which must be less than 2^31.
     void (*draw)(std::uint64_t key, std::size_t begin, std::size_t count, std::uint32_t n, std::uint32_t* out);
 
-    // scores += head in the label blocks [begin, end); returns the largest size of a score there, before or after.
-    double (*add_scores)(double* scores, const double* head, std::size_t begin, std::size_t end);
-    // The gradient of one example after its scores in the label blocks [begin, end) changed; returns the slack of
-    // the example-wise loss.
-    double (*update_gradient)(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded,
-                              std::size_t begin, std::size_t end, double* gradient);
-    // The same for the example-wise loss after a head h was added, from the old gradient and slack; raise and lower:
-    // exp(h) and exp(-h). Not for huge scores, whose exponentials may have vanished.
+    // scores += head; returns the largest size of a score, before or after.
+    double (*add_scores)(double* scores, const double* head, std::size_t padded);
+    // The gradient of the example-wise loss for one example; returns its slack.
+    double (*example_gradient)(const double* scores, const std::int8_t* signs, std::size_t padded, double* gradient);
+    // The same after a head h was added, from the old gradient and slack; raise and lower: exp(h) and exp(-h). Not for
+    // huge scores, whose exponentials may have vanished.
     double (*advance_gradient)(const double* raise, const double* lower, std::size_t padded, double slack,
                                double* gradient);
     // The gradients of the label-wise loss at single scores, in vectors of kLanes; signs: +1 or -1.
@@ -74,6 +72,8 @@ struct Kernels {
     // null where the sums have no room for it.
     void (*add_diagonal)(double* sums, const double* const* rows, const double* weights, std::size_t count,
                          std::size_t labels);
+    void (*add_rounded_diagonal)(double* sums, const float* const* rows, const double* weights, std::size_t count,
+                                 std::size_t labels);
     void (*add_joint)(double* sums, const double* const* rows, const double* weights, const double* slacks,
                       std::size_t count, std::size_t labels);
 

@@ -62,8 +62,7 @@ inline double example_logistic_terms(const double* scores, const std::int8_t* si
 }
 
 // Returns the slack 1 - sum |g|, without cancellation.
-inline double example_logistic_gradient(const double* scores, const std::int8_t* signs, std::size_t padded,
-                                        double* gradient) {
+double example_gradient(const double* scores, const std::int8_t* signs, std::size_t padded, double* gradient) {
     const double shift = largest_exponent(scores, signs, padded);
     const double scale = 1.0 / example_logistic_terms(scores, signs, padded, shift, gradient);
     for (std::size_t c = 0; c < padded; c += kLanes) store(gradient + c) *= -scale * load_signs(signs + c);
@@ -72,26 +71,10 @@ inline double example_logistic_gradient(const double* scores, const std::int8_t*
 
 inline Vec label_logistic_gradient(Vec score, Vec sign) { return -sign / (1.0 + exponential(sign * score)); }
 
-inline void label_logistic_gradient(const double* scores, const std::int8_t* signs, std::size_t padded,
-                                    double* gradient) {
-    for (std::size_t c = 0; c < padded; c += kLanes) {
-        store(gradient + c) = label_logistic_gradient(load(scores + c), load_signs(signs + c));
-    }
-}
-
 void label_gradients(const double* scores, const double* signs, std::size_t count, double* gradients) {
     for (std::size_t c = 0; c < count; c += kLanes) {
         store(gradients + c) = label_logistic_gradient(load(scores + c), load(signs + c));
     }
-}
-
-// Gradient of one example. Only the blocks of labels in [begin, end) changed their scores, which helps losses
-// that treat labels separately. All pointers are aligned and padded; begin and end are multiples of kLanes.
-double update_gradient(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded, std::size_t begin,
-                       std::size_t end, double* gradient) {
-    if (loss == Loss::example_logistic) return example_logistic_gradient(scores, signs, padded, gradient);
-    label_logistic_gradient(scores + begin, signs + begin, end - begin, gradient + begin);
-    return 0.0;
 }
 
 // With e_k = exp(-y_k p_k), g_k = -y_k e_k / (1 + sum e): a head h turns e_k into e_k exp(-y_k h_k), so the new gradient
@@ -110,10 +93,10 @@ double advance_gradient(const double* raise, const double* lower, std::size_t pa
     return slack * scale;
 }
 
-// scores += head in the label blocks [begin, end); returns the largest size of a score there, before or after.
-double add_scores(double* scores, const double* head, std::size_t begin, std::size_t end) {
+// scores += head; returns the largest size of a score, before or after.
+double add_scores(double* scores, const double* head, std::size_t padded) {
     Vec largest = {};
-    for (std::size_t c = begin; c < end; c += kLanes) {
+    for (std::size_t c = 0; c < padded; c += kLanes) {
         const Vec before = load(scores + c);
         const Vec after = before + load(head + c);
         store(scores + c) = after;

@@ -148,9 +148,8 @@ void screen_diagonal(const ScreenTask& task, float* scratch, float* first, float
         task, scratch, first, rest, [](const WideDiagonal&) {},
         [&](const WideDiagonal& sums, const float* step, VecF weight, const WideRegion& region, float*,
             VecFMask& doubt) {
-            sums.add(step, weight);
             task.activity->set(Activity::evaluating);
-            return score_wide_diagonal(sums, region, task, doubt);
+            return score_wide_diagonal(sums, step, weight, region, task, doubt);
         });
 }
 

@@ -39,6 +39,17 @@ inline const Vec& load(const double* p) { return *reinterpret_cast<const Vec*>(p
 inline Vec& store(double* p) { return *reinterpret_cast<Vec*>(p); }
 inline const VecF& load(const float* p) { return *reinterpret_cast<const VecF*>(p); }
 inline VecF& store(float* p) { return *reinterpret_cast<VecF*>(p); }
+typedef float HalfF __attribute__((vector_size(32), may_alias));
+// Eight numbers of either precision.
+inline Vec load_doubles(const double* p) { return load(p); }
+inline Vec load_doubles(const float* p) {
+    const HalfF x = *reinterpret_cast<const HalfF*>(p);
+#if defined(__AVX512F__) && !defined(__clang__)
+    return __builtin_ia32_cvtps2pd512_mask(x, Vec{}, -1, 4);  // gcc would take it apart: two halves, one after the other
+#else
+    return __builtin_convertvector(x, Vec);
+#endif
+}
 inline Vec broadcast(double x) { return Vec{} + x; }
 inline VecF broadcast(float x) { return VecF{} + x; }
 inline Vec select(VecMask mask, Vec yes, Vec no) {
@@ -95,9 +106,8 @@ inline Vec upper_half(VecF x) {
     return __builtin_convertvector(__builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15), Vec);
 }
 inline VecF join(Vec lower, Vec upper) {
-    typedef float Half __attribute__((vector_size(32)));
-    const Half a = __builtin_convertvector(lower, Half);
-    const Half b = __builtin_convertvector(upper, Half);
+    const HalfF a = __builtin_convertvector(lower, HalfF);
+    const HalfF b = __builtin_convertvector(upper, HalfF);
     return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 

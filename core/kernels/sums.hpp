@@ -10,21 +10,51 @@
 namespace labelboost {
 namespace {
 
+// Several blocks of labels side by side, as additions to one sum would wait for each other.
+template <std::size_t kBlocks, typename T>
+inline void add_diagonal_blocks(double* gradients, double* hessians, const T* const* rows, std::size_t first,
+                                const double* weights, std::size_t count) {
+    Vec gradient[kBlocks], hessian[kBlocks];
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+        gradient[b] = load(gradients + first + kLanes * b);
+        hessian[b] = load(hessians + first + kLanes * b);
+    }
+    for (std::size_t m = 0; m < count; ++m) {
+        for (std::size_t b = 0; b < kBlocks; ++b) {
+            const Vec g = load_doubles(rows[m] + first + kLanes * b);
+            const Vec size = absolute(g);
+            gradient[b] += weights[m] * g;
+            hessian[b] += weights[m] * (size - size * size);  // |g| (1 - |g|), for both losses
+        }
+    }
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+        store(gradients + first + kLanes * b) = gradient[b];
+        store(hessians + first + kLanes * b) = hessian[b];
+    }
+}
+
+template <typename T>
+inline void add_diagonal_rows(double* sums, const T* const* rows, const double* weights, std::size_t count,
+                              std::size_t labels) {
+    constexpr std::size_t kTogether = 4;
+    const DiagonalLayout layout(labels);
+    double* gradients = sums + layout.gradient();
+    double* hessians = sums + layout.hessian();
+    std::size_t c = 0;
+    for (; c + kTogether * kLanes <= layout.padded; c += kTogether * kLanes) {
+        add_diagonal_blocks<kTogether>(gradients, hessians, rows, c, weights, count);
+    }
+    for (; c < layout.padded; c += kLanes) add_diagonal_blocks<1>(gradients, hessians, rows, c, weights, count);
+}
+
 void add_diagonal(double* sums, const double* const* rows, const double* weights, std::size_t count,
                   std::size_t labels) {
-    const DiagonalLayout layout(labels);
-    for (std::size_t c = 0; c < layout.padded; c += kLanes) {
-        Vec gradient = load(sums + layout.gradient() + c);
-        Vec hessian = load(sums + layout.hessian() + c);
-        for (std::size_t m = 0; m < count; ++m) {
-            const Vec g = load(rows[m] + c);
-            const Vec size = absolute(g);
-            gradient += weights[m] * g;
-            hessian += weights[m] * (size - size * size);  // |g| (1 - |g|), for both losses
-        }
-        store(sums + layout.gradient() + c) = gradient;
-        store(sums + layout.hessian() + c) = hessian;
-    }
+    add_diagonal_rows(sums, rows, weights, count, labels);
+}
+
+void add_rounded_diagonal(double* sums, const float* const* rows, const double* weights, std::size_t count,
+                          std::size_t labels) {
+    add_diagonal_rows(sums, rows, weights, count, labels);
 }
 
 // Adds kCount examples to rows [8 block, 8 block + 8) of the Gram matrix.

@@ -24,21 +24,30 @@ struct WideRegion {
     }
 };
 
-inline VecF score_wide_diagonal(const WideDiagonal& sums, const WideRegion& region, const ScreenTask& task,
-                                VecFMask& doubt) {
-    VecF total = {}, best = {};
+// Adds one example per lane first, as sums that have just been added to need not be loaded again.
+inline VecF score_wide_diagonal(const WideDiagonal& sums, const float* step, VecF weight, const WideRegion& region,
+                                const ScreenTask& task, VecFMask& doubt) {
     // In |g| (1 - |g|) rounding leaves an error of 2^-24 or so where |g| is close to 1.
     const VecF least = 1e-4f * region.weight;
+    const VecF noise = broadcast(static_cast<float>(task.noise));
+    const VecF one = broadcast(1.0f);
+    // The sum of all gains or, for single-label heads, the best one, of which numerator and denominator are kept: two
+    // products compare fractions faster than divisions.
+    VecF total = {}, numerator = {}, denominator = one;
     for (std::size_t k = 0; k < sums.labels; ++k) {
-        const VecF g = load(sums.gradient(k));
-        const VecF a = maximum(load(sums.hessian(k)), VecF{}) + static_cast<float>(task.l2);
+        const auto [g, h] = sums.add_label(k, step, weight);
+        const VecF a = maximum(h, VecF{}) + static_cast<float>(task.l2);
         doubt |= a < least;
-        const VecFMask usable = a > broadcast(static_cast<float>(task.noise));
-        const VecF gain = select(usable, g * g / select(usable, a, broadcast(1.0f)), VecF{});
-        total += gain;
-        best = maximum(best, gain);
+        const VecFMask usable = a > noise;
+        if (task.single) {
+            const VecFMask better = usable & (g * g * denominator > numerator * a);
+            numerator = select(better, g * g, numerator);
+            denominator = select(better, a, denominator);
+        } else {
+            total += select(usable, g * g / select(usable, a, one), VecF{});
+        }
     }
-    return -0.5f * (task.single ? best : total);
+    return -0.5f * (task.single ? numerator / denominator : total);
 }
 
 inline VecF score_wide_exact(const WideJoint& sums, const ScreenTask& task, float* system, VecFMask& doubt) {

@@ -132,13 +132,20 @@ struct WideDiagonal {
     float* gradient(std::size_t k) const { return values + kWide * k; }
     float* hessian(std::size_t k) const { return values + kWide * (labels + k); }
 
+    struct Sums {
+        VecF gradient, hessian;
+    };
+    // Adds one example per lane to the sums of one label, and returns them.
+    Sums add_label(std::size_t k, const float* step, VecF weight) const {
+        const VecF g = load(step + kWide * k);
+        const VecF size = absolute(g);
+        const Sums sums{load(gradient(k)) + weight * g, load(hessian(k)) + weight * (size - size * size)};
+        store(gradient(k)) = sums.gradient;
+        store(hessian(k)) = sums.hessian;
+        return sums;
+    }
     void add(const float* step, VecF weight) const {
-        for (std::size_t k = 0; k < labels; ++k) {
-            const VecF g = load(step + kWide * k);
-            const VecF size = absolute(g);
-            store(gradient(k)) += weight * g;
-            store(hessian(k)) += weight * (size - size * size);
-        }
+        for (std::size_t k = 0; k < labels; ++k) add_label(k, step, weight);
     }
 };
 

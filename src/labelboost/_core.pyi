@@ -4,9 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Float = NDArray[np.float32] | NDArray[np.float64]
-_RawRule = tuple[
-    NDArray[np.int32], NDArray[np.uint8], NDArray[np.float64], NDArray[np.float64], int
-]
+_RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int]
 
 class Columns:
     @staticmethod

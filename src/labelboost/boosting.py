@@ -19,7 +19,7 @@ from labelboost.model import OPERATORS, Condition, Rule
 FAILURES_BEFORE_GIVING_UP = 10
 SECONDS_BETWEEN_REPORTS = 0.1
 
-RawRule = tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.float64], NDArray[np.float64], int]
+RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int]
 """What the core returns: features, operators and values of the conditions, head, coverage."""
 
 
@@ -117,8 +117,5 @@ class _Bar:
 def _rule_from_core(raw: RawRule) -> Rule:
     features, operators, values, head, coverage = raw
     head.setflags(write=False)
-    conditions = tuple(
-        Condition(int(feature), OPERATORS[operator], float(value))
-        for feature, operator, value in zip(features, operators, values, strict=True)
-    )
-    return Rule(conditions, head, coverage)
+    names = [OPERATORS[operator] for operator in operators]
+    return Rule(tuple(map(Condition, features, names, values)), head, coverage)

@@ -423,9 +423,10 @@ def _without_weightless(
 
 def _known_label_vectors(Y: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Return the distinct rows: the heaviest first, equal ones in descending order."""
-    packed, first, inverse = np.unique(
-        np.packbits(Y, axis=1), axis=0, return_index=True, return_inverse=True
-    )
+    packed = np.packbits(Y, axis=1)
+    # As strings of bytes, which are compared faster than rows, and in the same order.
+    rows = packed.view(f"S{packed.shape[1]}").ravel()
+    packed, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
     total = np.bincount(inverse.ravel(), weights=weights, minlength=len(packed))
     descending = np.arange(len(packed))[::-1]
     order = descending[np.argsort(-total[descending], kind="stable")]
