@@ -58,6 +58,7 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
     std::iota(everything_.begin(), everything_.end(), 0);
     std::iota(permutation_.begin(), permutation_.end(), 0);
     interrupt.check();
+    if (profiled) profiler_.emplace(search_.activity());
     if (settings_.separate_labels()) {
         label_scores_ = LabelScores(labels, labels_count_);
         std::vector<std::size_t> all(labels_count_);
@@ -71,7 +72,6 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
         signs_[place] = labels[i] != 0 ? 1 : -1;
     }
     add_head(everything_, std::vector<double>(labels_count_, 0.0), interrupt);
-    if (profiled) profiler_.emplace(search_.activity());
 }
 
 std::array<double, 3> Booster::activity_seconds() {

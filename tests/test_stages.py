@@ -157,13 +157,14 @@ def test_solving_dominates_where_it_should() -> None:
     assert share[2] < share[None]
 
 
-def test_boosters_can_be_left_at_any_time() -> None:
+@pytest.mark.parametrize("loss", ["example_logistic", "label_logistic"])
+def test_boosters_are_watched_and_can_be_left_at_any_time(loss: str) -> None:
     """The thread that watches ends with the booster, however many there are."""
     data = make_multilabel(50, 5, 3, random_state=1)
     columns = _core.Columns.from_dense(data.X, np.zeros(5, dtype=np.uint8), 0, 1)
     settings: dict[str, Any] = {
-        "loss": "example_logistic",
-        "single_head": False,
+        "loss": loss,
+        "single_head": loss == "label_logistic",
         "use_bins": False,
         "bin_ratio": 0.0,
         "bins_per_sign": 1,
@@ -182,5 +183,11 @@ def test_boosters_can_be_left_at_any_time() -> None:
         booster.add_default_rule()
         booster.learn_rule(0)
         assert len(booster.activity_seconds()) == 3
+    for attempt in range(1, 1_000_000):
+        booster.learn_rule(attempt)
+        if min(booster.activity_seconds()) > 0.0:
+            break
+    else:
+        pytest.fail("something was never seen to be done")
     plain = _core.Booster(columns, data.Y, np.ones(50), **settings)
     assert plain.activity_seconds() == (0.0, 0.0, 0.0)
