@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "bounds.hpp"
@@ -42,13 +43,15 @@ Precisions needed_precisions(const Settings& settings, const Form& form, const s
 }  // namespace
 
 Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
-                 std::vector<double> weights, const Settings& settings, std::size_t threads,
+                 std::vector<double> weights, LabelSets sets, const Settings& settings, std::size_t threads,
                  bool profiled, Interrupt& interrupt)
     : columns_(std::move(columns)),
       labels_count_(labels.size() / columns_->examples),
       weights_(std::move(weights)),
+      sets_(std::move(sets)),
       settings_(settings),
-      form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_, columns_->any_binned())},
+      form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_, columns_->any_binned()),
+            settings.joint() && settings.loss == Loss::labelset_softmax ? &sets_ : nullptr},
       pool_(threads),
       gradients_(columns_->examples, labels_count_, needed_precisions(settings_, form_, weights_)),
       scores_(settings_.separate_labels() ? 0 : columns_->examples, labels_count_),
@@ -66,6 +69,7 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
         update_label_gradients(everything_, all);
         return;
     }
+    if (form_.sets != nullptr) gradients_.add_distributions(sets_.size());
     signs_.assign(columns_->examples * padded_size(labels_count_), 0);
     for (std::size_t i = 0; i < labels.size(); ++i) {
         const std::size_t place = i / labels_count_ * padded_size(labels_count_) + i % labels_count_;
@@ -79,8 +83,10 @@ std::array<double, 3> Booster::activity_seconds() {
 }
 
 LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
+    // The shares of the label sets are part of that loss already: nothing is left to a default rule.
+    if (settings_.loss == Loss::labelset_softmax) return {{}, std::vector<double>(labels_count_, 0.0), everything_.size()};
     // Complete even where the other rules predict for one label only, and joint where the loss is.
-    const Form form{settings_.loss == Loss::example_logistic, labels_count_};
+    const Form form{settings_.joint_loss(), labels_count_};
     const double noise = kNoise * total_weight(weights_, everything_);
     LearnedRule rule{{},
                      complete_head(form, gradients_, weights_, everything_, settings_, noise, pool_, interrupt),
@@ -149,10 +155,18 @@ void Booster::copy_gradients(std::span<const std::int32_t> examples, std::size_t
 double Booster::mean_loss() const {
     const std::size_t padded = padded_size(labels_count_);
     AlignedVector scores(padded, 0.0), scratch(padded);
+    AlignedVector probabilities(padded_size(sets_.size()));
     std::vector<std::int8_t> signs(padded, 0);
     double total = 0.0;
     for (std::size_t n = 0; n < columns_->examples; ++n) {
         copy_scores(n, scores.data());
+        if (settings_.loss == Loss::labelset_softmax) {
+            sets_.evaluate(scores.data(), probabilities.data(), scratch.data());
+            // The smallest number there is stands for what has vanished.
+            const double own = probabilities[sets_.set_of(static_cast<std::int32_t>(n))];
+            total -= weights_[n] * std::log(std::max(own, std::numeric_limits<double>::min()));
+            continue;
+        }
         for (std::size_t k = 0; k < labels_count_; ++k) {
             signs[k] = settings_.separate_labels() ? label_scores_.sign(n, k) : signs_[n * padded + k];
         }
@@ -242,6 +256,10 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
     const std::size_t padded = padded_size(labels_count_);
     AlignedVector padded_head(padded, 0.0);
     std::copy(head.begin(), head.end(), padded_head.begin());
+    if (settings_.loss == Loss::labelset_softmax) {
+        update_set_gradients(covered, padded_head);
+        return;
+    }
     const bool anew = updates_++ % kUpdatesBetweenExact == 0;
     AlignedVector raise(padded), lower(padded);
     for (std::size_t k = 0; k < padded && !anew; ++k) {
@@ -262,6 +280,20 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
                 slack = kernels.advance_gradient(raise.data(), lower.data(), padded, slack, gradient);
             }
             gradients_.update_rounded(example, padded);
+        }
+    });
+}
+
+void Booster::update_set_gradients(const std::vector<std::int32_t>& covered, const AlignedVector& head) {
+    for_each_part(covered, [&](std::span<const std::int32_t> part) {
+        AlignedVector probabilities(padded_size(sets_.size()));
+        for (const std::int32_t example : part) {
+            double* const row = gradients_.row(example);
+            active_kernels().add_scores(scores_.row(example), head.data(), head.size());
+            sets_.evaluate(scores_.row(example), form_.sets ? gradients_.probabilities(example) : probabilities.data(), row);
+            if (form_.sets != nullptr) continue;
+            for (const std::uint32_t k : sets_.members(sets_.set_of(example))) row[k] -= 1.0;
+            gradients_.update_rounded(example, head.size());
         }
     });
 }

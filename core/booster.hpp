@@ -11,6 +11,7 @@
 
 #include "columns.hpp"
 #include "label_scores.hpp"
+#include "label_sets.hpp"
 #include "profiler.hpp"
 #include "search.hpp"
 #include "settings.hpp"
@@ -27,10 +28,10 @@ struct LearnedRule {
 
 class Booster {
 public:
-    // labels: examples x labels, 0 or 1; weights: positive. All sizes must match (checked by the caller).
+    // labels: examples x labels, 0 or 1; weights: positive; sets: for the loss over label sets. All sizes must match (checked by the caller).
     Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
-            std::vector<double> weights, const Settings& settings, std::size_t threads, bool profiled,
-            Interrupt& interrupt);
+            std::vector<double> weights, LabelSets sets, const Settings& settings, std::size_t threads,
+            bool profiled, Interrupt& interrupt);
 
     // Covers everything; its complete head is not shrunk.
     LearnedRule add_default_rule(Interrupt& interrupt);
@@ -53,6 +54,7 @@ private:
     std::vector<std::int32_t> draw_features(std::uint64_t attempt, std::size_t condition);
     void add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head, Interrupt& interrupt);
     void update_label_gradients(const std::vector<std::int32_t>& covered, const std::vector<std::size_t>& labels);
+    void update_set_gradients(const std::vector<std::int32_t>& covered, const AlignedVector& head);
     void copy_gradients(std::span<const std::int32_t> examples, std::size_t label, double* out) const;
     // work(some of the examples), in parallel; not to be interrupted.
     template <typename Work>
@@ -61,6 +63,7 @@ private:
     std::shared_ptr<const Columns> columns_;
     std::size_t labels_count_;
     std::vector<double> weights_;
+    LabelSets sets_;
     Settings settings_;
     Form form_;
     ThreadPool pool_;

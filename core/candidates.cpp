@@ -75,15 +75,25 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
 }
 
 void Search::total_up(const Task& task, Scratch& scratch) const {
-    const AlignedVector& total = task.coverage.total;
-    std::memcpy(scratch.total.data(), total.data(), form_.size() * sizeof(double));
-    scratch.total_weight = task.coverage.weight;
-    if (scratch.listing.missing().empty()) return;
     const ActivityScope summing(scratch.activity, Activity::summing);
+    const AlignedVector& total = task.coverage.total;
+    const auto set = [&](const AlignedVector& sums) {
+        if (form_.sets != nullptr) {
+            form_.sets->to_joint(sums.data(), scratch.total.data());
+        } else {
+            std::memcpy(scratch.total.data(), sums.data(), form_.size() * sizeof(double));
+        }
+    };
+    scratch.total_weight = task.coverage.weight;
+    if (scratch.listing.missing().empty()) {
+        set(total);
+        return;
+    }
     std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
     add_many_examples(form_, task.gradients, task.coverage.weights, scratch.listing.missing(), scratch.sums.data(),
                       task.interrupt);
-    active_kernels().subtract(scratch.total.data(), total.data(), scratch.sums.data(), form_.size());
+    active_kernels().subtract(scratch.sums.data(), total.data(), scratch.sums.data(), form_.size());
+    set(scratch.sums);
     for (const std::int32_t example : scratch.listing.missing()) {
         scratch.total_weight -= task.coverage.weights[static_cast<std::size_t>(example)];
     }
@@ -122,11 +132,13 @@ void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const Ca
 void Search::emit(Scratch& scratch, const CandidatePair& pair, double* part_quality, double* rest_quality,
                   Interrupt& interrupt) const {
     const ActivityScope evaluating(scratch.activity, Activity::evaluating);
+    if (form_.sets != nullptr) form_.sets->to_joint(scratch.sums.data(), scratch.joint.data());
+    const double* const part = form_.sets != nullptr ? scratch.joint.data() : scratch.sums.data();
     if (part_quality != nullptr && pair.part_count >= least_coverage()) {
-        scratch.scorer.add(scratch.sums.data(), nullptr, part_quality);
+        scratch.scorer.add(part, nullptr, part_quality);
     }
     if (rest_quality != nullptr && pair.rest_count >= least_coverage()) {
-        scratch.scorer.add(scratch.total.data(), scratch.sums.data(), rest_quality);
+        scratch.scorer.add(scratch.total.data(), part, rest_quality);
     }
     const auto labels = static_cast<double>(form_.labels);
     count_work(scratch, form_.joint ? labels * labels * labels : labels, interrupt);

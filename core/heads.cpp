@@ -196,11 +196,16 @@ std::vector<double> complete_head(const Form& form, const Gradients& gradients, 
                                   std::span<const std::int32_t> examples, const Settings& settings, double noise,
                                   ThreadPool& pool, Interrupt& interrupt) {
     BinnedSystem binned(form, settings);
-    if (settings.use_bins && form.joint) {
+    if (settings.use_bins && form.joint && form.sets == nullptr) {
         form_joint_bins(binned, gradients, weights, examples, form.labels, noise, pool, interrupt);
         return solve_binned(binned, form.labels, noise, interrupt);
     }
-    const AlignedVector sums = sum_examples(form, gradients, weights, examples, pool, interrupt);
+    AlignedVector sums = sum_examples(form, gradients, weights, examples, pool, interrupt);
+    if (form.sets != nullptr) {
+        const AlignedVector of_sets = std::move(sums);
+        sums.resize(form.of_systems().size());
+        form.sets->to_joint(of_sets.data(), sums.data());
+    }
     if (settings.use_bins) {
         binned.form_system(sums.data(), noise);
         return solve_binned(binned, form.labels, noise, interrupt);

@@ -3,6 +3,6 @@
 
 namespace labelboost {
 
-enum class Loss { example_logistic, label_logistic };
+enum class Loss { example_logistic, label_logistic, labelset_softmax };
 
 }  // namespace labelboost

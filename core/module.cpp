@@ -131,6 +131,7 @@ std::shared_ptr<Columns> columns_csc(const Vector<T>& data, const Vector<std::in
 Loss loss_from_name(const std::string& name) {
     if (name == "example_logistic") return Loss::example_logistic;
     if (name == "label_logistic") return Loss::label_logistic;
+    if (name == "labelset_softmax") return Loss::labelset_softmax;
     throw std::invalid_argument("unknown loss: " + name);
 }
 
@@ -177,6 +178,16 @@ void register_columns(nb::class_<Columns>& columns) {
                        "nominal"_a, "max_bins"_a, "n_threads"_a);
 }
 
+LabelSets checked_label_sets(const Matrix<std::uint8_t>& sets, const Vector<double>& weights,
+                             const Vector<std::int32_t>& set_of, const Matrix<std::uint8_t>& labels) {
+    require(sets.shape(1) == labels.shape(1), "label sets and labels differ in the number of labels");
+    require(weights.size() == sets.shape(0), "there must be a weight for each label set");
+    require(set_of.size() == labels.shape(0), "there must be a label set for each example");
+    for (const double weight : span_of(weights)) require(weight > 0.0, "label sets must have positive weights");
+    check_indices(span_of(set_of), sets.shape(0));
+    return {{sets.data(), sets.size()}, sets.shape(1), span_of(weights), span_of(set_of)};
+}
+
 void register_booster(nb::module_& module) {
     nb::class_<Booster>(module, "Booster")
         .def(
@@ -185,11 +196,18 @@ void register_booster(nb::module_& module) {
                const Vector<double>& weights, const std::string& loss, bool single_head, bool use_bins,
                double bin_ratio, std::int32_t bins_per_sign, bool exact_aggregation, double learning_rate, double l2,
                bool bootstrap, std::size_t max_features, std::size_t max_conditions, std::size_t min_coverage,
-               std::uint64_t seed, std::size_t threads, bool profiled) {
+               std::uint64_t seed, std::size_t threads, const std::optional<Matrix<std::uint8_t>>& sets,
+               const std::optional<Vector<double>>& set_weights, const std::optional<Vector<std::int32_t>>& set_of,
+               bool profiled) {
                 require(labels.shape(0) == columns->examples, "labels and features differ in length");
                 require(weights.size() == columns->examples, "weights and features differ in length");
                 require(labels.shape(0) > 0 && labels.shape(1) > 0, "there must be examples and labels");
                 require(!columns->features.empty(), "there must be features");
+                LabelSets label_sets;
+                if (loss_from_name(loss) == Loss::labelset_softmax) {
+                    require(sets && set_weights && set_of, "the loss over label sets needs to know them");
+                    label_sets = checked_label_sets(*sets, *set_weights, *set_of, labels);
+                }
                 const Settings settings{loss_from_name(loss),
                                         single_head,
                                         use_bins,
@@ -203,14 +221,15 @@ void register_booster(nb::module_& module) {
                                         seed};
                 run_interruptibly([&](Interrupt& interrupt) {
                     new (self) Booster(std::move(columns), {labels.data(), labels.size()},
-                                       {weights.data(), weights.data() + weights.size()}, settings, threads,
-                                       profiled, interrupt);
+                                       {weights.data(), weights.data() + weights.size()}, std::move(label_sets),
+                                       settings, threads, profiled, interrupt);
                 });
             },
             "columns"_a, "labels"_a.noconvert(), "weights"_a.noconvert(), nb::kw_only(), "loss"_a, "single_head"_a,
             "use_bins"_a, "bin_ratio"_a, "bins_per_sign"_a, "exact_aggregation"_a, "learning_rate"_a, "l2"_a,
             "bootstrap"_a, "max_features"_a, "max_conditions"_a, "min_coverage"_a, "seed"_a, "n_threads"_a,
-            "profiled"_a = false)
+            "sets"_a.noconvert() = nb::none(), "set_weights"_a.noconvert() = nb::none(),
+            "set_of"_a.noconvert() = nb::none(), "profiled"_a = false)
         .def("add_default_rule",
              [](Booster& self) {
                  return rule_to_python(
@@ -320,6 +339,7 @@ void register_ensemble(nb::module_& module) {
 KnownVectors known_vectors(const std::string& loss, const Matrix<double>& scores, const Matrix<std::uint8_t>& known) {
     require(scores.shape(1) == known.shape(1), "scores and label vectors differ in the number of labels");
     require(known.shape(0) > 0 && known.shape(1) > 0, "there must be known label vectors");
+    require(loss != "labelset_softmax", "the loss over label sets has another way of decoding");
     return {loss_from_name(loss), scores.data(), scores.shape(0), known.data(), known.shape(0), known.shape(1)};
 }
 

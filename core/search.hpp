@@ -94,7 +94,8 @@ private:
         ProfileWalk walk;
         ProfileHistogram histogram;
         Listing listing;
-        AlignedVector total, sums;
+        AlignedVector total;        // of all covered examples with a value, in the form of systems
+        AlignedVector sums, joint;  // of a part, and for label sets in that form
         std::vector<double> products;
         std::vector<std::uint32_t> splits;
         double total_weight = 0.0;  // of the examples in `total`
@@ -103,11 +104,12 @@ private:
         ActivityMark activity;
 
         Scratch(const Form& form, const Settings& settings)
-            : scorer(form, settings),
+            : scorer(form.of_systems(), settings),
               screening(form, settings),
               walk(form, settings),
-              total(form.size()),
-              sums(form.size()) {}
+              total(form.of_systems().size()),
+              sums(form.size()),
+              joint(form.sets != nullptr ? form.of_systems().size() : 0) {}
     };
     struct Task {
         const Coverage& coverage;

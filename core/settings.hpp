@@ -22,11 +22,12 @@ struct Settings {
     std::size_t min_coverage = 1;
     std::uint64_t seed = 0;
 
+    bool joint_loss() const { return loss != Loss::label_logistic; }
     // Whether the gradient of a label depends on the score of that label only.
     bool separate_labels() const { return loss == Loss::label_logistic; }
     bool binned_candidates() const { return use_bins && !single_head; }
     // A non-decomposable loss with a head for all labels needs the full Hessian; anything else its diagonal.
-    bool joint() const { return loss == Loss::example_logistic && !single_head; }
+    bool joint() const { return joint_loss() && !single_head; }
 };
 
 }  // namespace labelboost

@@ -4,6 +4,22 @@
 #include <vector>
 
 namespace labelboost {
+namespace {
+
+// What the loss over label sets has in addition to the joint form.
+void add_label_sets(const Form& form, const Gradients& gradients, std::span<const double> weights,
+                    std::span<const std::int32_t> examples, double* sums) {
+    const LabelSetLayout layout(form.labels, form.sets->size());
+    for (const std::int32_t example : examples) {
+        const double weight = weights[static_cast<std::size_t>(example)];
+        active_kernels().add_row(sums + layout.probabilities(), gradients.probabilities(example), weight,
+                                 padded_size(layout.sets));
+        double* const relevant = sums + layout.relevant();
+        for (const std::uint32_t k : form.sets->members(form.sets->set_of(example))) relevant[k] += weight;
+    }
+}
+
+}  // namespace
 
 void add_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                   std::span<const std::int32_t> examples, double* sums) {
@@ -25,6 +41,7 @@ void add_examples(const Form& form, const Gradients& gradients, std::span<const 
                            kernels.add_diagonal(sums, rows, row_weights, count, form.labels);
                        }
                    });
+    if (form.sets != nullptr) add_label_sets(form, gradients, weights, examples, sums);
 }
 
 void add_many_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,

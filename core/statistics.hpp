@@ -11,6 +11,7 @@
 
 #include "aligned.hpp"
 #include "kernels/kernels.hpp"
+#include "label_sets.hpp"
 #include "threads.hpp"
 
 namespace labelboost {
@@ -20,11 +21,15 @@ struct Form {
     bool joint;
     std::size_t labels;
     bool with_slack = false;  // joint form only: what bounds need, too
+    const LabelSets* sets = nullptr;  // joint form only: for the loss over label sets
 
     std::size_t size() const {
         if (!joint) return DiagonalLayout(labels).size();
+        if (sets != nullptr) return LabelSetLayout(labels, sets->size()).size();
         return JointLayout(labels).size() + (with_slack ? padded_size(labels) : 0);
     }
+    // What systems are formed from: those of label sets are turned into the joint form first, see LabelSets::to_joint.
+    Form of_systems() const { return sets != nullptr ? Form{true, labels} : *this; }
 };
 
 // One padded row of numbers, one per label, for each example.
@@ -77,6 +82,10 @@ public:
         if (precisions_.rounded) rounded_.row(example)[label] = static_cast<float>(gradient);
     }
     double& slack(std::int32_t example) { return slack_[static_cast<std::size_t>(example)]; }
+    // For the loss over label sets in joint form: the distribution of each example, `row` being its marginals.
+    void add_distributions(std::size_t sets) { probabilities_ = LabelRows<double>(slack_.size(), sets); }
+    double* probabilities(std::int32_t example) { return probabilities_.row(example); }
+    const double* probabilities(std::int32_t example) const { return probabilities_.row(example); }
     double slack(std::int32_t example) const { return slack_[static_cast<std::size_t>(example)]; }
     // To be called after a row has changed.
     void update_rounded(std::int32_t example, std::size_t labels) {
@@ -89,6 +98,7 @@ public:
 private:
     LabelRows<double> exact_;
     LabelRows<float> rounded_;
+    LabelRows<double> probabilities_{0, 0};
     std::vector<double> slack_;
     Precisions precisions_;
 };

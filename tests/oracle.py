@@ -42,7 +42,7 @@ def fit_both(
     full = model.get_params()
     head = full["head"]
     if head == "auto":
-        head = "complete" if full["loss"] == "example_logistic" else "single"
+        head = "single" if full["loss"] == "label_logistic" else "complete"
     shared = ("n_rules", "loss", "label_bins", "label_bin_aggregation", "learning_rate", "l2",
               "bootstrap", "max_conditions", "min_coverage")  # fmt: skip
     settings = reference.Settings(

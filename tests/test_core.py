@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from labelboost import _core
+from labelboost.label_sets import LabelSets
 
 SETTINGS: dict[str, Any] = {
     "loss": "example_logistic",
@@ -35,6 +36,9 @@ VARIANTS = {
     "label-wise": {"loss": "label_logistic"},
     "label-wise single": {"loss": "label_logistic", "single_head": True},
     "label-wise bins": {"loss": "label_logistic", "use_bins": True},
+    "label sets": {"loss": "labelset_softmax"},
+    "label sets in bins": {"loss": "labelset_softmax", "use_bins": True, "bin_ratio": 0.5},
+    "label sets single": {"loss": "labelset_softmax", "single_head": True},
 }
 
 
@@ -51,7 +55,9 @@ def problem(n: int = 200, n_features: int = 6, n_labels: int = 5) -> tuple[Any, 
 
 
 def learn(columns: _core.Columns, Y: Any, n_rules: int = 10, **changes: Any) -> tuple[Any, Any]:
-    booster = _core.Booster(columns, Y, np.ones(len(Y)), **(SETTINGS | changes))
+    sets = LabelSets.of(Y, np.ones(len(Y)))
+    known = {"sets": sets.vectors, "set_weights": sets.weights, "set_of": sets.set_of}
+    booster = _core.Booster(columns, Y, np.ones(len(Y)), **(SETTINGS | known | changes))
     return booster, [booster.add_default_rule(), *(booster.learn_rule(t) for t in range(n_rules))]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from labelboost import RuleBoostingClassifier, boosting, estimators
+from labelboost import RuleBoostingClassifier, boosting
 from labelboost.boosting import boost
 from labelboost.data.synthetic import make_multilabel
 
@@ -168,7 +168,7 @@ def test_exceptions_of_signal_handlers_pass_through(n_jobs: int) -> None:
     assert vars(model).keys() == model.get_params().keys()  # still unfitted
 
 
-@pytest.mark.parametrize("step", ["pack_rules", "_known_label_vectors", "boost", "check_labels"])
+@pytest.mark.parametrize("step", ["pack_rules", "LabelSets.of", "boost", "check_labels"])
 @pytest.mark.parametrize("fitted", [False, True])
 def test_an_interruption_at_any_step_changes_nothing(
     step: str, fitted: bool, monkeypatch: pytest.MonkeyPatch
@@ -185,7 +185,7 @@ def test_an_interruption_at_any_step_changes_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(estimators, step, interrupt)
+        patch.setattr(f"labelboost.estimators.{step}", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.fit(data.X[:, :3], 1 - data.Y)
     assert vars(model) == before

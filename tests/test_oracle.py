@@ -20,7 +20,7 @@ from oracle import assert_same_rules, fit_both, real_data
 from labelboost import RuleBoostingClassifier, _core, reference
 
 BINS = (0.32, 0.16, 0.08, 0.04, 2)
-LOSSES = ("example_logistic", "label_logistic")
+LOSSES = ("example_logistic", "label_logistic", "labelset_softmax")
 L2 = (0.0, 0.1, 1.0)
 
 

@@ -65,6 +65,8 @@ struct Kernels {
                                double* gradient);
     // The gradients of the label-wise loss at single scores, in vectors of kLanes; signs: +1 or -1.
     void (*label_gradients)(const double* scores, const double* signs, std::size_t count, double* gradients);
+    // Turns logits into probabilities, in place; padded memory.
+    void (*softmax)(double* values, std::size_t count);
     double (*loss_value)(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded,
                          double* scratch);
 
@@ -92,6 +94,8 @@ struct Kernels {
     void (*add_hessian_product)(double* product, const double* const* rows, const double* weights, std::size_t count,
                                 std::size_t labels, const double* head);
 
+    // sums += weight * row; all aligned, size a multiple of kLanes.
+    void (*add_row)(double* sums, const double* row, double weight, std::size_t size);
     // out = whole - part, all aligned, size a multiple of kLanes.
     void (*subtract)(double* out, const double* whole, const double* part, std::size_t size);
 

@@ -107,6 +107,24 @@ double add_scores(double* scores, const double* head, std::size_t padded) {
     return result;
 }
 
+// Padding receives zeros.
+void softmax(double* values, std::size_t count) {
+    double largest = values[0];
+    for (std::size_t i = 1; i < count; ++i) largest = values[i] > largest ? values[i] : largest;
+    const std::size_t padded = padded_size(count);
+    for (std::size_t i = count; i < padded; ++i) values[i] = -__builtin_inf();
+    Vec total = {};
+    for (std::size_t c = 0; c < padded; c += kLanes) {
+        const Vec x = load(values + c);
+        // Nothing is left of what is that small; an infinite difference must not meet another infinity.
+        const Vec e = select(x > broadcast(largest - 700.0), exponential(x - largest), Vec{});
+        store(values + c) = e;
+        total += e;
+    }
+    const double scale = 1.0 / sum(total);
+    for (std::size_t c = 0; c < padded; c += kLanes) store(values + c) *= scale;
+}
+
 // The loss of one example; scratch: padded doubles.
 double loss_value(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded, double* scratch) {
     if (loss == Loss::example_logistic) {

@@ -33,6 +33,10 @@ inline void add_diagonal_blocks(double* gradients, double* hessians, const T* co
     }
 }
 
+void add_row(double* sums, const double* row, double weight, std::size_t size) {
+    for (std::size_t c = 0; c < size; c += kLanes) store(sums + c) += weight * load(row + c);
+}
+
 template <typename T>
 inline void add_diagonal_rows(double* sums, const T* const* rows, const double* weights, std::size_t count,
                               std::size_t labels) {

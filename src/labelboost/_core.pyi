@@ -47,6 +47,9 @@ class Booster:
         min_coverage: int,
         seed: int,
         n_threads: int,
+        sets: NDArray[np.uint8] | None = None,
+        set_weights: NDArray[np.float64] | None = None,
+        set_of: NDArray[np.int32] | None = None,
         profiled: bool = False,
     ) -> None: ...
     def add_default_rule(self) -> _RawRule: ...

@@ -18,6 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 from labelboost import _core
 from labelboost.boosting import boost, progress_bar
 from labelboost.label_binning import resolve_label_bins
+from labelboost.label_sets import (
+    LabelSetPrediction,
+    LabelSets,
+    example_losses,
+    most_likely,
+    probabilities,
+    softmax_logits,
+)
 from labelboost.losses import LOSSES
 from labelboost.model import Rule, pack_rules
 from labelboost.parameters import (
@@ -62,16 +70,17 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
     ----------
     n_rules : int, default=1000
         Size of the ensemble, including the default rule that covers everything.
-    loss : {"example_logistic", "label_logistic"}, default="example_logistic"
+    loss : {"example_logistic", "label_logistic", "labelset_softmax"}, default="example_logistic"
         The example-wise logistic loss aims at label sets that are right as a whole (Subset 0/1
-        loss), the label-wise one at single labels (Hamming loss).
+        loss), the label-wise one at single labels (Hamming loss). The softmax over the label sets
+        seen in training aims at whole sets, too, and gives each of them a probability.
     head : {"auto", "complete", "single"}, default="auto"
         Whether a rule predicts for all labels or for one. "auto": complete for the example-wise
         loss, single for the label-wise one.
     label_bins : "auto", None, float or int, default="auto"
         None: every label gets a score of its own. A float in (0, 1]: the labels of either sign
         share so many different scores, relative to their number. An int: at most that many
-        different scores, half per sign. "auto": 0.04 for the example-wise loss, else None.
+        different scores, half per sign. "auto": 0.04 for the example-wise logistic loss, else None.
         Rules with single-label heads have no use for bins.
     label_bin_aggregation : {"paper", "exact"}, default="paper"
         How second derivatives are added up within a bin: only those of single labels, as in the
@@ -94,7 +103,7 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
     decoding : {"auto", "known", "sign"}, default="auto"
         How `predict` turns scores into label sets. "known": the label set seen in training with
         the smallest loss at the scores, the more frequent of equal ones. "sign": labels with
-        positive scores. "auto": known for the example-wise loss, sign for the label-wise one.
+        positive scores. "auto": sign for the label-wise loss, known for the others.
     categorical_features : "from_dtype", None, or array-like of bool, int or str
         Which features hold categories, to be compared with = and != only. "from_dtype": columns of
         data frames with a categorical dtype.
@@ -136,6 +145,7 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
     _schema: FeatureSchema
     _one_dimensional: bool
     _known: NDArray[np.uint8]
+    _known_weights: NDArray[np.float64]
     _ensemble: _core.Ensemble
     _fitted_loss: str
 
@@ -143,7 +153,9 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         self,
         *,
         n_rules: int = 1000,
-        loss: Literal["example_logistic", "label_logistic"] = "example_logistic",
+        loss: Literal[
+            "example_logistic", "label_logistic", "labelset_softmax"
+        ] = "example_logistic",
         head: Literal["auto", "complete", "single"] = "auto",
         label_bins: Literal["auto"] | float | None = "auto",
         label_bin_aggregation: Literal["paper", "exact"] = "paper",
@@ -201,6 +213,7 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         matrix, Y01, weights = _without_weightless(matrix, labels.matrix, weights)
 
         max_features = resolve_max_features(self.max_features, schema.n_features)
+        sets = LabelSets.of(Y01, weights)
         booster = _core.Booster(
             self._columns(matrix, schema),
             Y01,
@@ -209,6 +222,9 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
             max_features=max_features,
             seed=resolve_seed(self.random_state),
             n_threads=self._n_threads(),
+            sets=sets.vectors,
+            set_weights=sets.weights,
+            set_of=sets.set_of,
             profiled=profiled,
         )
         randomised = settings["bootstrap"] or max_features < schema.n_features
@@ -223,7 +239,8 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
             n_features_in_=schema.n_features,
             _schema=schema,
             _one_dimensional=labels.one_dimensional,
-            _known=_known_label_vectors(Y01, weights),
+            _known=sets.vectors,
+            _known_weights=sets.weights,
             _ensemble=pack_rules(rules, schema.n_features, Y01.shape[1]),
             # Prediction follows the loss that was minimised, even if parameters are changed later.
             _fitted_loss=settings["loss"],
@@ -270,7 +287,8 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
         For the example-wise loss every label vector v seen in training gets the weight
         exp(-loss(v)) = 1 / (1 + sum_k exp(-v_k p_k)), with v_k = +1 or -1 and p the scores; the
         probability of a label is the share of the vectors that contain it in the total weight.
-        For the label-wise loss it is 1 / (1 + exp(-p_k)).
+        For the label-wise loss it is 1 / (1 + exp(-p_k)). For the softmax over label sets it is
+        the sum of the probabilities of the sets that contain the label.
         """
         return self._marginals(self.decision_function(X))
 
@@ -279,6 +297,28 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the probabilities by the first rules; see `staged_decision_function`."""
         return map(self._marginals, self.staged_decision_function(X, n_rules))
+
+    def predict_label_sets(self, X: Any, top: int = 1) -> LabelSetPrediction:
+        """Return the `top` most likely label sets seen in training, and their probabilities.
+
+        For the losses that know label sets: the softmax over them, whose probabilities these are,
+        and the example-wise logistic loss, where a set weighs exp(-loss) as in `predict_proba`.
+        Fewer than `top` if training saw fewer.
+        """
+        check_is_fitted(self)
+        top = min(check_integer("top", top, minimum=1), len(self._known))
+        if self._fitted_loss == "label_logistic":
+            raise ValueError(
+                "predict_label_sets needs a model of label sets; the label-wise loss gives the "
+                "probabilities of single labels only (predict_proba). Fit with "
+                "loss='labelset_softmax'."
+            )
+        likely = self._set_probabilities(self.decision_function(X))
+        # The first of equal ones, as in predict: a stable sort.
+        order = np.argsort(-likely, axis=1, kind="stable")[:, :top]
+        return LabelSetPrediction(
+            self._known[order].view(np.int8), np.take_along_axis(likely, order, axis=1)
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -321,17 +361,27 @@ class RuleBoostingClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator): 
             if decoding == "sign":
                 predicted = (scores > 0.0).astype(np.int8)
             else:
-                threads = self._n_threads()
-                found = _core.decode_known(self._fitted_loss, scores, self._known, threads)
-                predicted = self._known[found].view(np.int8)
+                predicted = self._known[self._decode_known(scores)].view(np.int8)
             return predicted[:, 0] if self._one_dimensional else predicted
 
         return decode
 
+    def _decode_known(self, scores: NDArray[np.float64]) -> NDArray[np.integer[Any]]:
+        if self._fitted_loss == "labelset_softmax":
+            return most_likely(softmax_logits(scores, self._known, self._known_weights))
+        return _core.decode_known(self._fitted_loss, scores, self._known, self._n_threads())
+
     def _marginals(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._fitted_loss == "label_logistic":
             return np.exp(-np.logaddexp(0.0, -scores))
+        if self._fitted_loss == "labelset_softmax":
+            return np.minimum(self._set_probabilities(scores) @ self._known, 1.0)
         return _core.known_marginals(self._fitted_loss, scores, self._known, self._n_threads())
+
+    def _set_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._fitted_loss == "labelset_softmax":
+            return probabilities(softmax_logits(scores, self._known, self._known_weights))
+        return probabilities(-example_losses(scores, self._known))
 
     def _replace_model(self, **fitted: Any) -> None:
         """Set all that is learned at once: who interrupts finds the former model or the new one."""
@@ -419,15 +469,3 @@ def _without_weightless(
         return matrix, Y, weights
     rows = sp.csr_array(matrix) if sp.issparse(matrix) else matrix
     return rows[kept], Y[kept], weights[kept]
-
-
-def _known_label_vectors(Y: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return the distinct rows: the heaviest first, equal ones in descending order."""
-    packed = np.packbits(Y, axis=1)
-    # As strings of bytes, which are compared faster than rows, and in the same order.
-    rows = packed.view(f"S{packed.shape[1]}").ravel()
-    packed, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
-    total = np.bincount(inverse.ravel(), weights=weights, minlength=len(packed))
-    descending = np.arange(len(packed))[::-1]
-    order = descending[np.argsort(-total[descending], kind="stable")]
-    return np.ascontiguousarray(Y[first[order]])

@@ -30,5 +30,6 @@ LOSSES: dict[str, Loss] = {
     for loss in (
         Loss("example_logistic", head="complete", decoding="known", label_bins=0.04),
         Loss("label_logistic", head="single", decoding="sign", label_bins=None),
+        Loss("labelset_softmax", head="complete", decoding="known", label_bins=None),
     )
 }

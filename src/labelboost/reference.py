@@ -25,7 +25,7 @@ from labelboost.random_draws import bootstrap_counts, sample_features
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Loss = Literal["example_logistic", "label_logistic"]
+Loss = Literal["example_logistic", "label_logistic", "labelset_softmax"]
 Aggregation = Literal["paper", "exact"]
 
 TIE = 1e-9
@@ -111,8 +111,68 @@ def label_logistic_hessian(Y: NDArray[np.generic], P: Floats) -> Floats:
     return diagonal_matrix(hessian_diagonal(label_logistic_gradient(Y, P)))
 
 
+@dataclass(frozen=True, slots=True)
+class LabelSets:
+    """The distinct label vectors of the training data (S, K), and their shares of it (S)."""
+
+    vectors: Ints
+    prior: Floats
+
+
+def label_sets(Y: NDArray[np.generic], sample_weight: Floats) -> LabelSets:
+    """Find the label sets of the training data."""
+    known, index = np.unique(Y.astype(np.int64), axis=0, return_inverse=True)
+    return LabelSets(known, np.bincount(index.ravel(), sample_weight) / sample_weight.sum())
+
+
+def label_set_probabilities(P: Floats, sets: LabelSets) -> Floats:
+    """P(s | x), proportional to pi_s exp(b_s . p): (n, S).
+
+    The vectors b_s of 0 and 1 give the same distribution as those of -1/2 and +1/2, as both differ
+    by the same vector for all sets.
+    """
+    logits = P @ sets.vectors.T + np.log(sets.prior)
+    return np.exp(logits - log_sum_exp(logits)[..., None])
+
+
+def decode_label_sets(P: Floats, sets: LabelSets) -> Ints:
+    """Predict the likeliest set; of equally likely ones, rounding apart, the more frequent one.
+
+    Of equally frequent ones the last in lexicographic order, as in `known_label_vectors`.
+    """
+    probabilities = label_set_probabilities(P, sets)
+    likely = probabilities >= probabilities.max(axis=-1, keepdims=True) * (1.0 - TIE)
+    order = np.argsort(-sets.prior[::-1], kind="stable")
+    decoded: Ints = sets.vectors[::-1][order][np.argmax(likely[:, ::-1][:, order], axis=-1)]
+    return decoded
+
+
+def labelset_softmax_loss(Y: NDArray[np.generic], P: Floats, sets: LabelSets) -> Floats:
+    """-log P(true set), one value per example; infinite for a set that was never seen."""
+    logits = P @ sets.vectors.T + np.log(sets.prior)
+    true = (Y[:, None, :] == sets.vectors).all(axis=-1)
+    own = np.where(true, logits, -np.inf).max(axis=-1)
+    loss: Floats = log_sum_exp(logits) - own
+    return loss
+
+
+def labelset_softmax_gradient(Y: NDArray[np.generic], P: Floats, sets: LabelSets) -> Floats:
+    """Eq. 6, left: g = mu - b_true, mu being the marginal probabilities of the labels."""
+    mu: Floats = label_set_probabilities(P, sets) @ sets.vectors
+    return mu - Y.astype(np.float64)
+
+
+def labelset_softmax_hessian(P: Floats, sets: LabelSets) -> Floats:
+    """Eq. 6, right: the covariance matrix of the labels, sum_s P_s b_s b_s^T - mu mu^T."""
+    probabilities = label_set_probabilities(P, sets)
+    mu = probabilities @ sets.vectors
+    pairs = np.einsum("sk,sj->skj", sets.vectors, sets.vectors)
+    second: Floats = np.tensordot(probabilities, pairs, axes=1)
+    return second - mu[..., :, None] * mu[..., None, :]
+
+
 def hessian_diagonal(gradient: Floats) -> Floats:
-    """Diagonal of the Hessian of one example: the same function of g for both losses."""
+    """Diagonal of the Hessian of one example: the same function of g for all losses."""
     return np.abs(gradient) * (1.0 - np.abs(gradient))
 
 
@@ -338,15 +398,22 @@ class Examples:
 
 
 def example_statistics(
-    Y: NDArray[np.generic], P: Floats, settings: Settings
+    Y: NDArray[np.generic], P: Floats, settings: Settings, sets: LabelSets | None = None
 ) -> tuple[Floats, Floats]:
-    """Eq. 6 at the current scores: gradients and, in joint form where heads need it, Hessians."""
+    """Eq. 6 at the current scores: gradients and, in joint form where heads need it, Hessians.
+
+    `sets` are the label sets of the training data, those of Y unless given.
+    """
     if settings.loss == "label_logistic":
         gradient = label_logistic_gradient(Y, P)
+        return gradient, hessian_diagonal(gradient)
+    if settings.loss == "example_logistic":
+        gradient, hessian = example_logistic_gradient(Y, P), example_logistic_hessian(Y, P)
     else:
-        gradient = example_logistic_gradient(Y, P)
-    joint = settings.loss == "example_logistic" and settings.head == "complete"
-    return gradient, example_logistic_hessian(Y, P) if joint else hessian_diagonal(gradient)
+        sets = label_sets(Y, np.ones(len(Y))) if sets is None else sets
+        gradient = labelset_softmax_gradient(Y, P, sets)
+        hessian = labelset_softmax_hessian(P, sets)
+    return gradient, hessian if settings.head == "complete" else hessian_diagonal(gradient)
 
 
 def weighted(x: Floats, weights: Floats) -> Floats:
@@ -467,7 +534,12 @@ def calculate_head(
 
 
 def learn_default_rule(Y: NDArray[np.generic], sample_weight: Floats, settings: Settings) -> Rule:
-    """First rule: it covers everything, has a complete head and is not shrunk."""
+    """First rule: it covers everything, has a complete head and is not shrunk.
+
+    The softmax over label sets starts with their shares, which leaves nothing to this rule.
+    """
+    if settings.loss == "labelset_softmax":
+        return Rule((), np.zeros(Y.shape[1]), Y.shape[0])
     settings = replace(settings, head="complete")
     gradient, hessian = example_statistics(Y, np.zeros(Y.shape), settings)
     return Rule((), calculate_head(gradient, hessian, sample_weight, settings), Y.shape[0])
@@ -516,11 +588,12 @@ def fit(
     sample_weight = np.ones(n_examples) if sample_weight is None else sample_weight
     nominal = np.zeros(n_features, dtype=np.bool_) if nominal is None else nominal
     sampling = settings.bootstrap or (settings.max_features or n_features) < n_features
+    sets = label_sets(Y, sample_weight)
     rules = [learn_default_rule(Y, sample_weight, settings)]
     P = decision_function(rules, X)
     attempt = failures = 0
     while len(rules) < settings.n_rules and failures < (MAX_FAILURES if sampling else 1):
-        examples = Examples(X, nominal, *example_statistics(Y, P, settings))
+        examples = Examples(X, nominal, *example_statistics(Y, P, settings, sets))
         rule = learn_rule(examples, sample_weight, attempt, settings)
         attempt += 1
         failures = failures + 1 if rule is None else 0

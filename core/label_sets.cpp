@@ -1,0 +1,60 @@
+#include "label_sets.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/kernels.hpp"
+
+namespace labelboost {
+
+LabelSets::LabelSets(std::span<const std::uint8_t> vectors, std::size_t labels, std::span<const double> weights,
+                     std::span<const std::int32_t> set_of)
+    : labels_(labels), set_of_(set_of.begin(), set_of.end()) {
+    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+    first_.push_back(0);
+    for (std::size_t s = 0; s < weights.size(); ++s) {
+        log_priors_.push_back(std::log(weights[s] / total));
+        for (std::size_t k = 0; k < labels; ++k) {
+            if (vectors[s * labels + k] != 0) members_.push_back(static_cast<std::uint32_t>(k));
+        }
+        first_.push_back(members_.size());
+    }
+}
+
+void LabelSets::evaluate(const double* scores, double* probabilities, double* marginals) const {
+    for (std::size_t s = 0; s < size(); ++s) {
+        double logit = log_priors_[s];
+        for (const std::uint32_t k : members(s)) logit += scores[k];
+        probabilities[s] = logit;
+    }
+    active_kernels().softmax(probabilities, size());
+    std::fill_n(marginals, padded_size(labels_), 0.0);
+    for (std::size_t s = 0; s < size(); ++s) {
+        for (const std::uint32_t k : members(s)) marginals[k] += probabilities[s];
+    }
+}
+
+void LabelSets::to_joint(const double* sums, double* joint) const {
+    const LabelSetLayout layout(labels_, size());
+    std::copy_n(sums, layout.joint.size(), joint);
+    for (std::size_t k = 0; k < labels_; ++k) {
+        joint[layout.joint.gradient() + k] -= sums[layout.relevant() + k];
+        joint[layout.joint.additive() + k] = 0.0;
+    }
+    const double* probability = sums + layout.probabilities();
+    for (std::size_t s = 0; s < size(); ++s) {
+        const std::span<const std::uint32_t> labels = members(s);
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            // Element (k, j) of a row that begins with the first column of k's block.
+            const std::size_t k = labels[i];
+            double* const row = joint + layout.joint.row(k) - k / kLanes * kLanes;
+            // The diagonal blocks hold both triangles.
+            std::size_t from = i;
+            while (from > 0 && labels[from - 1] / kLanes == k / kLanes) --from;
+            for (std::size_t j = from; j < labels.size(); ++j) row[labels[j]] -= probability[s];
+        }
+    }
+}
+
+}  // namespace labelboost
