@@ -135,7 +135,7 @@ def plot_proportions(summary: Summary, folder: Path, variants: Sequence[str]) ->
             total = sum(part.train for part in seconds)
             if total > 0:
                 shares = [100 * sum(getattr(s, part) for s in seconds) / total for part in PARTS]
-                bars.append((data, variant, shares, fmean(s.train for s in seconds)))
+                bars.append((data, variant, shares, fmean(s.train_cpu for s in seconds)))
     if not bars:
         return []
     with style():
