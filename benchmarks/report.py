@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from statistics import fmean, geometric_mean, median
 from typing import Any
 
@@ -83,9 +82,11 @@ def hamming_loss(training: Training) -> float:
 
 
 def cells_of(outcomes: Sequence[Outcome]) -> list[Cell]:
-    """Group outcomes, which must be in the order of the table."""
-    groups = groupby(outcomes, lambda outcome: (outcome.case.data, outcome.case.variant))
-    return [Cell(data, variant, list(group)) for (data, variant), group in groups]
+    """Group outcomes, which come fold by fold; the first fold is in the order of the table."""
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault((outcome.case.data, outcome.case.variant), []).append(outcome)
+    return [Cell(data, variant, group) for (data, variant), group in groups.items()]
 
 
 @dataclass(frozen=True)
