@@ -8,11 +8,15 @@ its categories; a nominal feature holds positions in that list, so an absent ent
 
 from __future__ import annotations
 
+import io
 import json
+import lzma
+import struct
 import zipfile
 import zlib
 from os import PathLike
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -20,6 +24,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from labelboost.data.dataset import Dataset
+from labelboost.data.files import Location, show, write_bytes
+from labelboost.data.values import csr_of, narrow
 
 ARRAYS = (
     "X_data",
@@ -35,6 +41,12 @@ ARRAYS = (
     "nominal_values",
 )
 
+DAMAGE = (
+    *(ValueError, TypeError, KeyError, OSError, EOFError, RuntimeError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+)
+"""What reading a damaged archive may raise, depending on the byte that is wrong."""
+
 
 def load_npz(path: str | PathLike[str]) -> Dataset:
     """Read a data set; X becomes a `csr_array` of float32, Y a dense array of uint8.
@@ -46,8 +58,10 @@ def load_npz(path: str | PathLike[str]) -> Dataset:
         raise FileNotFoundError(f"there is no data set at {file}")
     try:
         return _dataset(file.stem, _read_arrays(file))
-    except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{file} is not a multi-label npz file: {error}") from error
+    except DAMAGE as error:
+        # One line, as some messages quote half of the file.
+        problem = shorten(str(error), 200, placeholder=" ...")
+        raise ValueError(f"{file} is not a multi-label npz file: {problem}") from error
 
 
 def _read_arrays(file: Path) -> dict[str, NDArray[Any]]:
@@ -129,3 +143,32 @@ def _categories(text: NDArray[Any]) -> dict[int, tuple[str, ...]]:
     if not isinstance(values, dict) or not all(isinstance(v, list) for v in values.values()):
         raise ValueError("nominal_values must map feature indices to lists of categories")
     return {int(feature): tuple(map(str, names)) for feature, names in values.items()}
+
+
+def write_npz(dataset: Dataset, location: Location) -> None:
+    """Write a data set, to be read by `load_npz`."""
+    for name in (*dataset.feature_names, *dataset.label_names):
+        if name.endswith("\0"):
+            raise ValueError(f"the name {show(name)} ends with U+0000, which NumPy does not keep")
+    X = csr_of(dataset.X)
+    data = X.data if X.dtype == np.float32 else narrow(X.data)
+    if data.dtype != np.float32:
+        raise ValueError("npz files hold float32, which would change some numbers; scale them")
+    Y = csr_of(dataset.Y.astype(np.float32))
+    categories = {str(j): names for j, names in dataset.categories.items()}
+    stream = io.BytesIO()
+    np.savez_compressed(
+        stream,
+        X_data=data,
+        X_indices=X.indices,
+        X_indptr=X.indptr,
+        X_shape=np.array(X.shape),
+        Y_indices=Y.indices,
+        Y_indptr=Y.indptr,
+        Y_shape=np.array(Y.shape),
+        feature_names=np.array(dataset.feature_names, dtype=np.str_),
+        label_names=np.array(dataset.label_names, dtype=np.str_),
+        feature_kind=np.where(dataset.nominal, "nominal", "numeric"),
+        nominal_values=np.array(json.dumps(categories)),
+    )
+    write_bytes(location, stream.getvalue())

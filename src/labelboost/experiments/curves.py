@@ -17,10 +17,10 @@ from labelboost.experiments.drawing import (
     save_figure,
     style,
 )
-from labelboost.experiments.optional import require
 from labelboost.experiments.published import variant_title
 from labelboost.experiments.records import Checkpoint, Result
 from labelboost.experiments.summary import SUBSET, Summary, measure_named
+from labelboost.optional import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from labelboost.experiments.drawing import OKABE_ITO, literal, new_figure, save_figure, style
-from labelboost.experiments.optional import require
 from labelboost.experiments.published import variant_title
 from labelboost.experiments.significance import LEVELS, Comparison
+from labelboost.optional import require
 
 
 def draw_critical_differences(comparison: Comparison, folder: Path, name: str) -> list[Path]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labelboost.experiments.optional import require
 from labelboost.experiments.published import VARIANT_TITLES
+from labelboost.optional import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from labelboost.files import write_atomically
 
 FORMAT = 1
 """Version of the result files; a reader refuses files of a later one."""
@@ -98,22 +98,6 @@ def write_record(path: Path, record: Record) -> None:
     status = "done" if isinstance(record, Result) else "failed"
     content = {"format": FORMAT, "status": status, **asdict(record)}
     write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a text file by another one; who reads it meanwhile sees either."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def read_record(path: Path) -> Record:

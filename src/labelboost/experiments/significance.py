@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-from labelboost.experiments.optional import require
 from labelboost.experiments.published import SUBPAR_BASELINE, published_values
 from labelboost.experiments.summary import SUBSET, Summary, measure_named
+from labelboost.optional import require
 
 LEVELS = (0.05, 0.01)
 FEWEST_DATA = 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from labelboost.experiments.diagram import draw_critical_differences
 from labelboost.experiments.published import variant_title
-from labelboost.experiments.records import Result, write_atomically
+from labelboost.experiments.records import Result
 from labelboost.experiments.rendering import (
     Cell,
     Column,
@@ -30,6 +30,7 @@ from labelboost.experiments.significance import (
 )
 from labelboost.experiments.summary import SUBSET, Summary, measure_named
 from labelboost.experiments.variants import BASELINE
+from labelboost.files import write_atomically
 
 FEW_DATA = 10
 """Up to so many data sets the distribution that Friedman's test relies on is rough."""

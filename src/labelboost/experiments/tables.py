@@ -17,11 +17,12 @@ from labelboost.experiments.cells import (
     ratio_cell,
 )
 from labelboost.experiments.published import published_values, variant_title
-from labelboost.experiments.records import Result, write_atomically
+from labelboost.experiments.records import Result
 from labelboost.experiments.rendering import RENDERERS, Cell, Column, Section, Table
 from labelboost.experiments.summary import HAMMING, SUBSET, Summary, measure_named
 from labelboost.experiments.time_table import training_times
 from labelboost.experiments.variants import BASELINE
+from labelboost.files import write_atomically
 
 PAPER = (SUBSET, HAMMING)
 """The measures of the paper's Table 2."""

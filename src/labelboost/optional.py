@@ -1,4 +1,4 @@
-"""Libraries that only reports need, imported when they are needed."""
+"""Libraries that only some functions need, imported when they are needed."""
 
 from __future__ import annotations
 
