@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from labelboost.estimators import RuleBoostingClassifier
 from labelboost.model import Condition, Rule
+from labelboost.persistence import load_model, save_model
 
 __version__ = version("labelboost")
-__all__ = ["Condition", "Rule", "RuleBoostingClassifier"]
+__all__ = ["Condition", "Rule", "RuleBoostingClassifier", "load_model", "save_model"]

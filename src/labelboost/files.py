@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace a file by another one, text as UTF-8; who reads it meanwhile sees either."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def write_atomically(path: Path, content: bytes | str, *, parents: bool = False) -> None:
+    """Replace a file by another one; who reads it meanwhile sees either, even if the power fails.
+
+    Text is written as UTF-8. With `parents`, missing folders are created.
+    """
+    path = path.resolve()  # a link stays, and what it points to is replaced
+    if parents:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    # Short, whatever the length of the name; in the same folder, as renaming does not copy.
+    temporary = path.parent / f".labelboost-{secrets.token_hex(8)}"
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+        with temporary.open("xb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

@@ -97,7 +97,7 @@ def write_record(path: Path, record: Record) -> None:
     """Write a file that is complete or absent, even if the power fails."""
     status = "done" if isinstance(record, Result) else "failed"
     content = {"format": FORMAT, "status": status, **asdict(record)}
-    write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n", parents=True)
 
 
 def read_record(path: Path) -> Record:

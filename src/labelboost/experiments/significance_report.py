@@ -82,7 +82,7 @@ def write_significance(
             paths += draw_critical_differences(ours, folder, name)
             lines += [f"![Critical-difference diagram]({name}.png)", ""]
     report, data_file = folder / "significance.md", folder / "significance.json"
-    write_atomically(report, "\n".join(lines).rstrip() + "\n")
+    write_atomically(report, "\n".join(lines).rstrip() + "\n", parents=True)
     write_atomically(
         data_file, json.dumps({"measure": measure, "groups": numbers}, indent=1) + "\n"
     )

@@ -54,7 +54,7 @@ def write_tables(
     for table in tables:
         for extension, render in RENDERERS.items():
             path = folder / f"{table.name}.{extension}"
-            write_atomically(path, render(table))
+            write_atomically(path, render(table), parents=True)
             paths.append(path)
     return paths
 
