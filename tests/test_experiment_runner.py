@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from labelboost import RuleBoostingClassifier
 from labelboost.cli import app
-from labelboost.data import load_digits_display
+from labelboost.data import load_digits_display, save_dataset
 from labelboost.experiments import cluster
 from labelboost.experiments.configuration import Experiment, read_configuration
 from labelboost.experiments.display import Display
@@ -358,6 +358,22 @@ def test_training_that_ends_early_is_a_result(tmp_path: Path) -> None:
     result = run_task(task)
     assert result.n_rules < 4000
     assert result.checkpoints[-1].n_rules == result.n_rules
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    """A CSV file with label columns, from the configuration to the result."""
+    data = load_digits_display()
+    save_dataset(data, tmp_path / "mine.csv.gz")
+    source = 'path = "mine.csv.gz"\nlabels = -7'
+    task = experiment_of(tmp_path, SMALL.replace('embedded = "digits"', source)).tasks[0]
+    result, embedded = run_task(task), run_task(experiment_of(tmp_path).tasks[0])
+    assert result.data == "mine"
+    assert result.n_labels == 7
+    assert result.measures == embedded.measures
+    names = ", ".join(f'"{name}"' for name in data.label_names)
+    source = f'path = "mine.csv.gz"\nlabels = [{names}]'
+    task = experiment_of(tmp_path, SMALL.replace('embedded = "digits"', source)).tasks[0]
+    assert run_task(task).measures == embedded.measures
 
 
 def test_the_display_tells_what_is_left(tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from labelboost import RuleBoostingClassifier
+from labelboost.data.files import locate
 from labelboost.experiments.measures import MEASURES
 from labelboost.experiments.tasks import EMBEDDED, Source, Task
 from labelboost.experiments.toml_tables import ConfigurationError, Table, nearest
 from labelboost.experiments.variants import BUILT_IN, Variant, parameter_names
+from labelboost.parameters import is_integer
 
 PRESETS = ("paper", "quick")
 DEFAULT_RULES = 1000
@@ -137,29 +139,44 @@ def _complete(variant: Variant, shared: Table, table: Table, general: Mapping[st
 
 
 def _source(table: Table, folder: Path) -> Source:
-    table.check_keys(("name", "path", "embedded", "run_folds"))
+    table.check_keys(("name", "path", "labels", "embedded", "run_folds"))
     if ("path" in table) == ("embedded" in table):
         table.fail("a data set needs either `path` or `embedded`")
     if "embedded" in table:
         name = table.text("embedded")
         if name not in EMBEDDED:
             table.fail(f"unknown embedded data {name!r}{nearest(name, EMBEDDED)}", "embedded")
-        if "name" in table:
-            table.fail("embedded data has a name already", "name")
+        for key in ("name", "labels"):
+            if key in table:
+                table.fail(f"embedded data has its own {key}", key)
         return Source(name, None)
     path = folder / table.text("path")
     if not path.is_file():
-        others = sorted(file.name for file in path.parent.glob("*.npz"))
+        others = sorted(file.name for file in path.parent.glob("*.*"))
         table.fail(
             f"there is no data file {path}{nearest(path.name, others)}; relative paths start at "
             f"{folder.resolve()} (--data-folder changes that)",
             "path",
         )
-    if path.suffix != ".npz":
-        table.fail(f"data must be an npz file, got {path}", "path")
-    name = table.text("name", path.stem)
+    try:
+        stem = locate(path).stem
+    except ValueError as error:
+        table.fail(str(error), "path")
+    name = table.text("name", stem)
     _check_folder_name(name, table, "name" if "name" in table else "path")
-    return Source(name, path.resolve())
+    return Source(name, path.resolve(), _labels(table, path.parent))
+
+
+def _labels(table: Table, folder: Path) -> str | int | tuple[str, ...] | None:
+    labels = table.content.get("labels")
+    if isinstance(labels, list) and labels and all(isinstance(name, str) for name in labels):
+        return tuple(labels)
+    if labels is None or is_integer(labels):
+        return labels
+    if not isinstance(labels, str):
+        table.fail(f"labels must be names, a prefix, a number or a file, got {labels!r}", "labels")
+    # A Mulan XML file is looked for where the data is.
+    return str((folder / labels).resolve()) if labels.endswith(".xml") else labels
 
 
 def _check_folder_name(name: str, table: Table, key: str) -> None:

@@ -21,7 +21,7 @@ from sklearn.model_selection import KFold
 
 from labelboost import RuleBoostingClassifier
 from labelboost._core import instruction_set
-from labelboost.data import Dataset, load_digits_display, load_npz, make_multilabel
+from labelboost.data import Dataset, load_dataset, load_digits_display, make_multilabel
 from labelboost.data.dataset import Features
 from labelboost.experiments.measures import Predictions, compute_measures
 from labelboost.experiments.memory import PeakMemory
@@ -38,6 +38,8 @@ class Source:
 
     name: str
     path: Path | None
+    labels: str | int | tuple[str, ...] | None = None
+    """Which columns of the file are labels, as `load_dataset` understands it."""
 
     def load(self) -> Dataset:
         """Read or generate the data; repeated calls within a process are cheap."""
@@ -77,7 +79,8 @@ class Task:
 @lru_cache(maxsize=1)
 def _load(source: Source) -> Dataset:
     if source.path is not None:
-        return load_npz(source.path)
+        labels = source.labels
+        return load_dataset(source.path, list(labels) if isinstance(labels, tuple) else labels)
     if source.name == "digits":
         return load_digits_display()
     return make_multilabel(2000, 50, 30, random_state=1)
