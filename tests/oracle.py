@@ -14,6 +14,24 @@ from labelboost.data.dataset import Dataset
 from labelboost.data.npz import load_npz
 from labelboost.sampling import resolve_max_features, resolve_seed
 
+CORE_SETTINGS: dict[str, Any] = {
+    "loss": "example_logistic",
+    "single_head": False,
+    "use_bins": False,
+    "bin_ratio": 0.0,
+    "bins_per_sign": 1,
+    "exact_aggregation": False,
+    "learning_rate": 0.3,
+    "l2": 1.0,
+    "bootstrap": True,
+    "max_features": 0,
+    "max_conditions": 0,
+    "min_coverage": 1,
+    "seed": 1,
+    "n_threads": 1,
+}
+"""Arguments of the core's Booster: an exact search for complete heads."""
+
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
 

@@ -8,26 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from oracle import CORE_SETTINGS as SETTINGS
 
 from labelboost import _core
 from labelboost.label_sets import LabelSets
 
-SETTINGS: dict[str, Any] = {
-    "loss": "example_logistic",
-    "single_head": False,
-    "use_bins": False,
-    "bin_ratio": 0.0,
-    "bins_per_sign": 1,
-    "exact_aggregation": False,
-    "learning_rate": 0.3,
-    "l2": 1.0,
-    "bootstrap": True,
-    "max_features": 0,
-    "max_conditions": 0,
-    "min_coverage": 1,
-    "seed": 1,
-    "n_threads": 1,
-}
 VARIANTS = {
     "joint": {},
     "two bins": {"use_bins": True},

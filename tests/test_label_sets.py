@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import assert_same_rules, fit_both, real_data
+from oracle import CORE_SETTINGS, assert_same_rules, fit_both, real_data
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
@@ -161,12 +161,9 @@ def test_the_core_knows_the_loss(head: str) -> None:
     X, Y = problem()
     sets = LabelSets.of(Y, np.ones(len(Y)))
     columns = _core.Columns.from_dense(X, np.zeros(X.shape[1], dtype=np.uint8), 0, 1)
-    booster = _core.Booster(
-        columns, Y, np.ones(len(Y)), loss=SOFTMAX, single_head=head == "single", use_bins=False,
-        bin_ratio=0.0, bins_per_sign=1, exact_aggregation=False, learning_rate=0.3, l2=1.0,
-        bootstrap=True, max_features=3, max_conditions=0, min_coverage=1, seed=1, n_threads=1,
-        sets=sets.vectors, set_weights=sets.weights, set_of=sets.set_of,
-    )  # fmt: skip
+    known = {"sets": sets.vectors, "set_weights": sets.weights, "set_of": sets.set_of}
+    changes = {"loss": SOFTMAX, "single_head": head == "single", "max_features": 3}
+    booster = _core.Booster(columns, Y, np.ones(len(Y)), **(CORE_SETTINGS | changes | known))
     booster.add_default_rule()
     for attempt in range(10):
         booster.learn_rule(attempt)
@@ -178,12 +175,7 @@ def test_the_core_refuses_wrong_label_sets() -> None:
     X, Y = problem()
     sets = LabelSets.of(Y, np.ones(len(Y)))
     columns = _core.Columns.from_dense(X, np.zeros(X.shape[1], dtype=np.uint8), 0, 1)
-    common: dict[str, Any] = {
-        "loss": SOFTMAX, "single_head": False, "use_bins": False, "bin_ratio": 0.0,
-        "bins_per_sign": 1, "exact_aggregation": False, "learning_rate": 0.3, "l2": 1.0,
-        "bootstrap": True, "max_features": 3, "max_conditions": 0, "min_coverage": 1, "seed": 1,
-        "n_threads": 1,
-    }  # fmt: skip
+    common = CORE_SETTINGS | {"loss": SOFTMAX}
     known = {"sets": sets.vectors, "set_weights": sets.weights, "set_of": sets.set_of}
     wrong: dict[str, Any] = {
         "sets": [None, sets.vectors[:-1], np.ascontiguousarray(sets.vectors[:, :-1])],

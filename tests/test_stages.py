@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from oracle import CORE_SETTINGS, real_data
 from sklearn.base import clone
 
 from labelboost import RuleBoostingClassifier, _core, estimators
-from labelboost.data import load_npz, make_multilabel
+from labelboost.data import make_multilabel
 from labelboost.model import pack_rules
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def fitted(n_rules: int = 150, **parameters: Any) -> tuple[RuleBoostingClassifier, Any]:
@@ -145,10 +143,7 @@ def test_profile_must_be_a_boolean(wrong: Any) -> None:
 
 def test_solving_dominates_where_it_should() -> None:
     """On yeast the exact search spends more on candidates than two bins do, as in the paper."""
-    path = DATA / "yeast.npz"
-    if not path.is_file():
-        pytest.skip(f"needs {path}")
-    data = load_npz(path)
+    data = real_data("yeast")
     share = {}
     for bins in (None, 2):
         model = RuleBoostingClassifier(n_rules=120, label_bins=bins, random_state=1, profile=True)
@@ -162,22 +157,8 @@ def test_boosters_are_watched_and_can_be_left_at_any_time(loss: str) -> None:
     """The thread that watches ends with the booster, however many there are."""
     data = make_multilabel(50, 5, 3, random_state=1)
     columns = _core.Columns.from_dense(data.X, np.zeros(5, dtype=np.uint8), 0, 1)
-    settings: dict[str, Any] = {
-        "loss": loss,
-        "single_head": loss == "label_logistic",
-        "use_bins": False,
-        "bin_ratio": 0.0,
-        "bins_per_sign": 1,
-        "exact_aggregation": False,
-        "learning_rate": 0.3,
-        "l2": 1.0,
-        "bootstrap": True,
-        "max_features": 2,
-        "max_conditions": 0,
-        "min_coverage": 1,
-        "seed": 1,
-        "n_threads": 1,
-    }
+    single = loss == "label_logistic"
+    settings = CORE_SETTINGS | {"loss": loss, "single_head": single, "max_features": 2}
     for _ in range(20):
         booster = _core.Booster(columns, data.Y, np.ones(50), **settings, profiled=True)
         booster.add_default_rule()
