@@ -15,9 +15,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("scikit_posthocs")
-
 from labelboost.experiments.cells import NOT_RUN, SAME_AS_TWO_BINS
 from labelboost.experiments.curves import mean_curve
 from labelboost.experiments.plots import write_plots

@@ -14,6 +14,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import distributed
 import numpy as np
 import pytest
 from rich.console import Console
@@ -443,14 +444,18 @@ def test_without_dask_the_option_says_how_to_install_it(monkeypatch: pytest.Monk
 
 @pytest.mark.filterwarnings("default")
 def test_a_cluster_survives_the_death_of_a_worker(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
     text = SMALL.replace("folds = 2", "folds = 10").replace("n_rules = 12", "n_rules = 300")
     experiment = experiment_of(tmp_path, text)
     stored: list[str] = []
+    running: set[Task] = set()
 
     class KillOneWorker(Silent):
         def tell(self, event: Event) -> None:
-            if isinstance(event, Finished):
+            if isinstance(event, Started):
+                running.add(event.task)
+                assert len(running) <= 3, "more than the workers can take, and one out of turn"
+            else:
+                running.remove(event.task)
                 stored.append(event.task.name)
                 if len(stored) == 3:
                     worker = next(iter(local.workers.values()))
@@ -463,6 +468,7 @@ def test_a_cluster_survives_the_death_of_a_worker(tmp_path: Path) -> None:
         assert executor.n_workers == 2
         outcome = run_experiment(experiment, tmp_path / "out", executor, KillOneWorker())
     assert (outcome.done, outcome.failed) == (20, 0)
+    assert not running
     assert sorted(stored) == sorted({task.name for task in experiment.tasks})
     results = read_results(tmp_path / "out")
     assert len(results) == 20

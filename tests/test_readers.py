@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracle import DATA, real_data
 from sklearn.datasets import load_svmlight_file
+from test_data import parts
 
 from labelboost.data import Dataset, load_dataset, load_npz, make_multilabel, save_dataset
 
@@ -622,15 +623,7 @@ def test_csv_keeps_all_but_the_order_of_categories(
 
 
 def tiny(**changes: Any) -> Dataset:
-    return Dataset(**{
-        "name": "tiny",
-        "X": np.array([[0.5, 1.0], [np.nan, 0.0], [2.5, 2.0]]),
-        "Y": np.array([[0, 1], [1, 1], [0, 0]], dtype=np.uint8),
-        "feature_names": ("width", "colour"),
-        "label_names": ("left", "right"),
-        "nominal": np.array([False, True]),
-        "categories": {1: ("red", "green", "blue")},
-    } | changes)  # fmt: skip
+    return Dataset(**parts(**changes))
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)

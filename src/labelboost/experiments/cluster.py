@@ -46,14 +46,19 @@ class DaskCluster:
             self._client.submit(run_safely, task, pure=False, priority=-number): task
             for number, task in enumerate(order)
         }
+        # The scheduler has them all; what its workers can take is what may be called started.
+        waiting = order.copy()
         try:
-            for task in order:
-                yield Started(task)
+            yield from _start(waiting, waiting[: self.n_workers])
             for future in self._dask.as_completed(
                 futures, loop=self._client.loop, raise_errors=False
             ):
-                yield Finished(futures[future], self._record(future, futures[future]))
+                task = futures[future]
+                if task in waiting:  # taken out of turn
+                    yield from _start(waiting, [task])
+                yield Finished(task, self._record(future, task))
                 future.release()
+                yield from _start(waiting, waiting[:1])
         finally:
             self._client.cancel(list(futures), force=True)
             self._client.close()
@@ -64,3 +69,9 @@ class DaskCluster:
             return future.result()
         except Exception as error:  # such as a worker that died again and again
             return failure(task, f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+def _start(waiting: list[Task], tasks: Iterable[Task]) -> Generator[Event, None, None]:
+    for task in tasks:
+        waiting.remove(task)
+        yield Started(task)

@@ -34,7 +34,6 @@ class Experiment:
     name: str
     tasks: tuple[Task, ...]
     """In the order in which they are started: by data set, fold and variant."""
-    variants: tuple[str, ...]
     data: tuple[str, ...]
 
     def only(self, data: Sequence[str]) -> Experiment:
@@ -94,7 +93,6 @@ def _experiment(top: Table, folder: Path) -> Experiment:
     return Experiment(
         name=top.text("name", Path(top.file).stem),
         tasks=tasks,
-        variants=tuple(variant.name for variant in variants),
         data=tuple(source.name for source in sources),
     )
 

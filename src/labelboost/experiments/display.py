@@ -101,8 +101,7 @@ class Display:
     def _render(self) -> Table:
         total = self._before + self._counts.total() + len(self._left)
         left = self.seconds_left()
-        # A cluster is given all tasks at once; no more than its workers' are running.
-        running = list(self._running)[: self._n_workers]
+        running = list(self._running)
         status = Text(f"{self._before + self._counts['done']} of {total} tasks done, ")
         status.append(f"{len(running)} running, ")
         status.append(
