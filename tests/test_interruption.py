@@ -19,8 +19,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from labelboost import RuleBoostingClassifier, boosting
-from labelboost.boosting import boost
+from labelboost.boosting import Boosted, boost
 from labelboost.data.synthetic import make_multilabel
+from labelboost.model import Rule
 
 PROBLEMS = {
     "many rules": "X, Y = data(3000, 20, 20)\nparameters = dict(n_rules=10**6)",
@@ -168,7 +169,9 @@ def test_exceptions_of_signal_handlers_pass_through(n_jobs: int) -> None:
     assert vars(model).keys() == model.get_params().keys()  # still unfitted
 
 
-@pytest.mark.parametrize("step", ["pack_rules", "LabelSets.of", "boost", "check_labels"])
+@pytest.mark.parametrize(
+    "step", ["rules.pack_rules", "base.LabelSets.of", "base.boost", "base.check_labels"]
+)
 @pytest.mark.parametrize("fitted", [False, True])
 def test_an_interruption_at_any_step_changes_nothing(
     step: str, fitted: bool, monkeypatch: pytest.MonkeyPatch
@@ -220,10 +223,17 @@ class Stub:
         return 0.25
 
 
+def boost_stub(stub: Stub, size: int, randomised: bool, report: Any) -> Boosted[Rule]:
+    learner = RuleBoostingClassifier()._learner(stub)  # type: ignore[arg-type]
+    how = {"unit": "rules", "default_counts": True, "randomised": randomised, "report": report}
+    return boost(stub, learner, size, **how)  # type: ignore[arg-type]
+
+
 def test_failed_draws_are_repeated() -> None:
     stub = Stub({0, 10, 20, 21})  # nine failures in a row, twice
     reports: list[tuple[int, float]] = []
-    rules, times = boost(stub, 5, randomised=True, report=lambda *report: reports.append(report))  # type: ignore[arg-type]
+    boosted = boost_stub(stub, 5, True, lambda *report: reports.append(report))
+    rules, times = [boosted.default, *boosted.learned], boosted.times
     assert stub.attempts == list(range(22))
     assert [len(rule.conditions) for rule in rules] == [0, 1, 1, 1, 1]
     assert str(rules[1].conditions[0].operator) == ">"
@@ -237,9 +247,9 @@ def test_failed_draws_are_repeated() -> None:
 def test_training_is_given_up_after_failures_in_a_row(randomised: bool, attempts: int) -> None:
     stub = Stub({0})
     with pytest.warns(ConvergenceWarning, match="ended with 2 of 100 rules"):
-        rules, _ = boost(stub, 100, randomised=randomised, report=lambda n_rules, loss: None)  # type: ignore[arg-type]
+        boosted = boost_stub(stub, 100, randomised, lambda n_learned, loss: None)
     assert stub.attempts == list(range(attempts))
-    assert len(rules) == 2
+    assert len(boosted) == 2
 
 
 # --- Progress -----------------------------------------------------------------------------------
@@ -251,6 +261,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C arrives
 from labelboost import RuleBoostingClassifier
 from labelboost.data.synthetic import make_multilabel
+from labelboost.model import Rule
 
 data = make_multilabel(1000, 20, 5, random_state=0)
 model = RuleBoostingClassifier(random_state=0)
@@ -357,7 +368,7 @@ def test_slow_training_does_not_seem_to_stand_still(
     rules: int, seconds: float, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console = boosting.Console(file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
-    bar = boosting._Bar(console, 1000)
+    bar = boosting._Bar(console, 1000, "rules")
     # The clock of this module only, not that of the whole process.
     clock = SimpleNamespace(monotonic=lambda: bar._start + seconds)
     monkeypatch.setattr(boosting, "time", clock)

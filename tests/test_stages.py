@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from oracle import CORE_SETTINGS, real_data
 from sklearn.base import clone
 
-from labelboost import RuleBoostingClassifier, _core, estimators
+from labelboost import RuleBoostingClassifier, _core
 from labelboost.data import make_multilabel
+from labelboost.estimators import prediction
 from labelboost.model import pack_rules
 
 
@@ -27,7 +28,7 @@ def fitted(n_rules: int = 150, **parameters: Any) -> tuple[RuleBoostingClassifie
 def test_stages_are_the_predictions_of_shorter_models(
     loss: str, sparse: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(estimators, "SCORES_AT_ONCE", at_once)
+    monkeypatch.setattr(prediction, "SCORES_AT_ONCE", at_once)
     model, X = fitted(loss=loss)
     rows = sp.csr_array(X) if sparse else X
     stages = [1, 2, 63, 64, 64, 65, 128, 149, 150]

@@ -1,11 +1,13 @@
-"""The training loop: one rule after the other, with progress and patience."""
+"""The training loop: one rule or tree after the other, with progress and patience."""
 
 from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,60 +25,90 @@ RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int]
 """What the core returns: features, operators and values of the conditions, head, coverage."""
 
 
+Learned = TypeVar("Learned")
+"""A rule, or a tree."""
+
+
 class ProgressReport(Protocol):
     """Is told, now and then, how far training has come."""
 
-    def __call__(self, n_rules: int, loss: float) -> None: ...
+    def __call__(self, n_learned: int, loss: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Boosted(Generic[Learned]):
+    """What training has come to."""
+
+    default: Rule
+    learned: list[Learned]
+    times: list[float]
+    """When the default rule and each of the others was finished."""
+    default_counts: bool
+
+    def __len__(self) -> int:
+        return len(self.learned) + self.default_counts
 
 
 def boost(
-    booster: Booster, n_rules: int, *, randomised: bool, report: ProgressReport | None
-) -> tuple[list[Rule], list[float]]:
-    """Learn up to `n_rules` rules, the default rule included; and note when each was finished.
+    booster: Booster,
+    learn: Callable[[int], Learned | None],
+    size: int,
+    *,
+    unit: str,
+    default_counts: bool,
+    randomised: bool,
+    report: ProgressReport | None,
+) -> Boosted[Learned]:
+    """Learn the default rule and then rules or trees, as `unit` calls them, up to `size` of them.
 
-    An attempt fails when no condition on the drawn features improves the rule; another draw may
+    `default_counts`: whether the default rule is one of those.
+
+    An attempt fails when no condition on the drawn features improves the model; another draw may
     well succeed, so training ends early only after several failures in a row.
     """
-    rules = [_rule_from_core(booster.add_default_rule())]
-    times = [time.perf_counter()]
+    default = rule_from_core(booster.add_default_rule())
+    boosted: Boosted[Learned] = Boosted(default, [], [], default_counts)
+    boosted.times.append(time.perf_counter())
     patience = FAILURES_BEFORE_GIVING_UP if randomised else 1
     failures = 0
     attempt = 0
-    next_report = _tell(report, booster, rules)
-    while len(rules) < n_rules and failures < patience:
-        learned = booster.learn_rule(attempt)
+    next_report = _tell(report, booster, boosted)
+    while len(boosted) < size and failures < patience:
+        learned = learn(attempt)
         attempt += 1
         if learned is None:
             failures += 1
             continue
         failures = 0
-        rules.append(_rule_from_core(learned))
-        times.append(time.perf_counter())
+        boosted.learned.append(learned)
+        boosted.times.append(time.perf_counter())
         if report and time.monotonic() > next_report:
-            next_report = _tell(report, booster, rules)
-    _tell(report, booster, rules)
-    if len(rules) < n_rules:
+            next_report = _tell(report, booster, boosted)
+    _tell(report, booster, boosted)
+    if len(boosted) < size:
         draws = f"{failures} draws in a row" if randomised else "the whole training set"
         warnings.warn(
-            f"Training ended with {len(rules)} of {n_rules} rules: no condition found on {draws} "
-            f"improves the training loss any further.",
+            f"Training ended with {len(boosted)} of {size} {unit}: no condition found on "
+            f"{draws} improves the training loss any further.",
             ConvergenceWarning,
             stacklevel=3,
         )
-    return rules, times
+    return boosted
 
 
-def _tell(report: ProgressReport | None, booster: Booster, rules: list[Rule]) -> float:
+def _tell(report: ProgressReport | None, booster: Booster, boosted: Boosted[Any]) -> float:
     """Report the state, if anybody listens; return when to do so again."""
     start = time.monotonic()
     if report:
-        report(len(rules), booster.mean_loss())
+        report(len(boosted), booster.mean_loss())
     # The loss of millions of examples takes its time: reporting must not become the main work.
     now = time.monotonic()
     return now + max(SECONDS_BETWEEN_REPORTS, 20.0 * (now - start))
 
 
-def progress_bar(verbose: int, n_rules: int) -> AbstractContextManager[ProgressReport | None]:
+def progress_bar(
+    verbose: int, size: int, unit: str
+) -> AbstractContextManager[ProgressReport | None]:
     """Return a live display for terminals, or nothing."""
     if verbose < 1:
         return nullcontext()
@@ -84,21 +116,21 @@ def progress_bar(verbose: int, n_rules: int) -> AbstractContextManager[ProgressR
     # Rich takes anything for a terminal when variables such as FORCE_COLOR are set.
     if not (console.is_terminal and console.file.isatty()):
         return nullcontext()
-    return _Bar(console, n_rules)
+    return _Bar(console, size, unit)
 
 
 class _Bar:
-    def __init__(self, console: Console, n_rules: int) -> None:
+    def __init__(self, console: Console, size: int, unit: str) -> None:
         self._progress = Progress(
             TextColumn("boosting"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("rules, {task.fields[rate]}/s, loss {task.fields[loss]},"),
+            TextColumn(unit + ", {task.fields[rate]}/s, loss {task.fields[loss]},"),
             TimeRemainingColumn(),
             TextColumn("left"),
             console=console,
         )
-        self._task = self._progress.add_task("", total=n_rules, rate="-", loss="-")
+        self._task = self._progress.add_task("", total=size, rate="-", loss="-")
         self._start = time.monotonic()
 
     def __enter__(self) -> ProgressReport:
@@ -108,13 +140,14 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def _report(self, n_rules: int, loss: float) -> None:
-        rate = n_rules / max(time.monotonic() - self._start, 1e-9)
+    def _report(self, n_learned: int, loss: float) -> None:
+        rate = n_learned / max(time.monotonic() - self._start, 1e-9)
         shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
-        self._progress.update(self._task, completed=n_rules, rate=shown, loss=f"{loss:.4f}")
+        self._progress.update(self._task, completed=n_learned, rate=shown, loss=f"{loss:.4f}")
 
 
-def _rule_from_core(raw: RawRule) -> Rule:
+def rule_from_core(raw: RawRule) -> Rule:
+    """Make a rule of what the core returns."""
     features, operators, values, head, coverage = raw
     head.setflags(write=False)
     names = [OPERATORS[operator] for operator in operators]

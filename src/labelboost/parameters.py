@@ -70,20 +70,20 @@ def check_boolean(name: str, value: object) -> bool:
     return bool(value)
 
 
-def check_stages(n_rules: object, most: int) -> NDArray[np.int64]:
-    """Return ascending numbers of rules, at most `most`, as an array; None stands for all."""
-    if n_rules is None:
+def check_stages(stages: object, most: int) -> NDArray[np.int64]:
+    """Return ascending sizes of an ensemble, at most `most`, as an array; None stands for all."""
+    if stages is None:
         return np.arange(1, most + 1)
-    allowed = f"n_rules must be None or ascending integers from 1 to {most}"
-    if isinstance(n_rules, str | bytes) or not isinstance(n_rules, Iterable):
-        raise TypeError(f"{allowed}, got {_show(n_rules)}")
-    stages = list(n_rules)
-    for position, stage in enumerate(stages):
+    allowed = f"stages must be None or ascending integers from 1 to {most}"
+    if isinstance(stages, str | bytes) or not isinstance(stages, Iterable):
+        raise TypeError(f"{allowed}, got {_show(stages)}")
+    chosen = list(stages)
+    for position, stage in enumerate(chosen):
         if not is_integer(stage):
             raise TypeError(f"{allowed}, got {_show(stage)} at position {position}")
-        if not (stages[position - 1] if position else 1) <= stage <= most:
+        if not (chosen[position - 1] if position else 1) <= stage <= most:
             raise ValueError(f"{allowed}, got {stage} at position {position}")
-    return np.array(stages, dtype=np.int64)
+    return np.array(chosen, dtype=np.int64)
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str:

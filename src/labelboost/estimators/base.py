@@ -1,0 +1,222 @@
+"""What the training of every estimator has in common."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from labelboost import _core
+from labelboost.boosting import Boosted, boost, progress_bar
+from labelboost.estimators.prediction import DECODINGS, ScoreClassifier
+from labelboost.label_binning import resolve_label_bins
+from labelboost.label_sets import LabelSets
+from labelboost.losses import LOSSES
+from labelboost.parameters import (
+    check_boolean,
+    check_choice,
+    check_integer,
+    check_optional_integer,
+    check_real,
+)
+from labelboost.sampling import resolve_max_features, resolve_seed
+from labelboost.validation import (
+    FeatureMatrix,
+    FeatureSchema,
+    check_fit_features,
+    check_labels,
+    check_sample_weight,
+)
+
+EXTREME_EXPONENT = 30
+"""Sums of weights beyond 2**30, or below its inverse, are scaled."""
+SMALLEST = float(np.nextafter(0.0, 1.0))
+LARGEST_COUNT = 2**31 - 1
+"""Limits beyond the number of examples that the core can hold all mean the same."""
+LARGEST_FACTOR = 1e100
+"""For learning_rate and l2: scores and their sums stay far from overflow."""
+
+
+class BoostingClassifier(ScoreClassifier):
+    """Fits an ensemble by boosting. What is boosted, rules or trees, is up to the subclasses."""
+
+    loss: str
+    label_bins: str | float | None
+    label_bin_aggregation: str
+    learning_rate: float
+    l2: float
+    max_features: str | float | None
+    feature_bins: int | None
+    min_coverage: int
+    categorical_features: Any
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    profile: bool
+
+    training_times_: NDArray[np.float64]
+    training_profile_: dict[str, float]
+
+    _unit: str
+    """What the ensemble consists of, for messages."""
+    _default_counts: bool
+    """Whether the default rule is one of those."""
+
+    def _check_size(self) -> int:
+        """Check how many rules or trees are wanted."""
+        raise NotImplementedError
+
+    def _check_settings(self) -> dict[str, Any]:
+        """Check the parameters that go to the core as they are."""
+        raise NotImplementedError
+
+    def _learner(self, booster: _core.Booster) -> Callable[[int], Any]:
+        """Return what learns a rule or tree, given the number of the attempt, if it succeeds."""
+        raise NotImplementedError
+
+    def _ensemble_attributes(
+        self, boosted: Boosted[Any], n_features: int, n_labels: int
+    ) -> dict[str, Any]:
+        """Return the fitted attributes that tell what has been learned."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the ensemble.
+
+        X: array, sparse matrix or data frame of shape (n_examples, n_features); NaN is missing.
+        Y: 0/1 matrix (dense, sparse or data frame) of shape (n_examples, n_labels), or a list with
+        one set of labels per example. Nothing changes if training fails or is interrupted.
+        """
+        start = time.perf_counter()
+        settings = self._check_settings()
+        profiled = check_boolean("profile", self.profile)
+        size = self._check_size()
+        verbose = self.verbose
+        if not isinstance(verbose, bool | np.bool_):
+            verbose = check_integer("verbose", verbose, minimum=0)
+        matrix, schema = check_fit_features(X, self.categorical_features)
+        labels = check_labels(Y, matrix.shape[0])
+        weights = check_sample_weight(sample_weight, matrix.shape[0])
+        weights, settings["l2"] = _away_from_overflow(weights, settings["l2"])
+        matrix, Y01, weights = _without_weightless(matrix, labels.matrix, weights)
+
+        max_features = resolve_max_features(self.max_features, schema.n_features)
+        sets = LabelSets.of(Y01, weights)
+        booster = _core.Booster(
+            self._columns(matrix, schema),
+            Y01,
+            weights,
+            **settings,
+            max_features=max_features,
+            seed=resolve_seed(self.random_state),
+            n_threads=self._n_threads(),
+            sets=sets.vectors,
+            set_weights=sets.weights,
+            set_of=sets.set_of,
+            profiled=profiled,
+        )
+        randomised = settings["bootstrap"] or max_features < schema.n_features
+        with progress_bar(verbose, size, self._unit) as report:
+            boosted = boost(
+                booster,
+                self._learner(booster),
+                size,
+                unit=self._unit,
+                default_counts=self._default_counts,
+                randomised=randomised,
+                report=report,
+            )
+
+        self._replace_model(
+            training_times_=np.array(boosted.times) - start,
+            classes_=labels.classes,
+            n_features_in_=schema.n_features,
+            _schema=schema,
+            _one_dimensional=labels.one_dimensional,
+            _known=sets.vectors,
+            _known_weights=sets.weights,
+            # Prediction follows the loss that was minimised, even if parameters are changed later.
+            _fitted_loss=settings["loss"],
+            **self._ensemble_attributes(boosted, schema.n_features, Y01.shape[1]),
+            **({} if schema.names is None else {"feature_names_in_": schema.names}),
+            **({} if not profiled else {"training_profile_": _profile(booster, start)}),
+        )
+        return self
+
+    def _replace_model(self, **fitted: Any) -> None:
+        """Set all that is learned at once: who interrupts finds the former model or the new one."""
+        optional = ("feature_names_in_", "training_profile_")
+        kept = {name: value for name, value in vars(self).items() if name not in optional}
+        self.__dict__ = kept | fitted
+
+    def _shared_settings(self) -> dict[str, Any]:
+        """Check those of the parameters for the core that all estimators have."""
+        loss = LOSSES[check_choice("loss", self.loss, LOSSES)]
+        check_choice("decoding", self.decoding, DECODINGS)
+        bins = resolve_label_bins(self.label_bins, self.label_bin_aggregation, loss)
+        return {
+            "loss": loss.name,
+            "use_bins": bins is not None,
+            "bin_ratio": bins.ratio if bins else 0.0,
+            "bins_per_sign": bins.per_sign if bins else 1,
+            "exact_aggregation": bins.exact if bins else False,
+            "learning_rate": check_real(
+                "learning_rate", self.learning_rate, above=0.0, maximum=LARGEST_FACTOR
+            ),
+            "l2": check_real("l2", self.l2, minimum=0.0, maximum=LARGEST_FACTOR),
+            "min_coverage": min(
+                check_integer("min_coverage", self.min_coverage, minimum=1), LARGEST_COUNT
+            ),
+        }
+
+    def _columns(self, matrix: FeatureMatrix, schema: FeatureSchema) -> _core.Columns:
+        bins = check_optional_integer("feature_bins", self.feature_bins, minimum=2) or 0
+        bins = min(bins, LARGEST_COUNT)
+        nominal = schema.nominal.astype(np.uint8)
+        if isinstance(matrix, np.ndarray):
+            return _core.Columns.from_dense(matrix, nominal, bins, self._n_threads())
+        csc = sp.csc_array(matrix)
+        return _core.Columns.from_csc(
+            csc.data, csc.indices, csc.indptr, csc.shape[0], nominal, bins, self._n_threads()
+        )
+
+
+def _profile(booster: _core.Booster, start: float) -> dict[str, float]:
+    evaluating, summing, _ = booster.activity_seconds()
+    rest = time.perf_counter() - start - evaluating - summing
+    return {
+        "candidate_evaluation": evaluating,
+        "summing_statistics": summing,
+        "everything_else": max(rest, 0.0),
+    }
+
+
+def _away_from_overflow(
+    weights: NDArray[np.float64], l2: float
+) -> tuple[NDArray[np.float64], float]:
+    """Scale extreme weights, and l2 alike, so that squares of sums fit into single precision.
+
+    The model stays the same: what it depends on is the proportion of l2 to the weights.
+    """
+    _, exponent = math.frexp(max(float(weights.sum()), l2 * 2.0**-EXTREME_EXPONENT))
+    if abs(exponent) <= EXTREME_EXPONENT:
+        return weights, l2
+    exponent -= exponent % 2  # square roots of even powers of two are exact, too
+    scaled = np.ldexp(weights, -exponent)
+    scaled[weights > 0.0] = np.maximum(scaled[weights > 0.0], SMALLEST)  # no example may vanish
+    return scaled, math.ldexp(l2, -exponent)
+
+
+def _without_weightless(
+    matrix: FeatureMatrix, Y: NDArray[np.uint8], weights: NDArray[np.float64]
+) -> tuple[FeatureMatrix, NDArray[np.uint8], NDArray[np.float64]]:
+    """Leave out examples of weight zero, so that they count as little as absent ones."""
+    kept = weights > 0.0
+    if kept.all():
+        return matrix, Y, weights
+    rows = sp.csr_array(matrix) if sp.issparse(matrix) else matrix
+    return rows[kept], Y[kept], weights[kept]
