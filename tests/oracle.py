@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from labelboost import Rule, RuleBoostingClassifier, reference
+from labelboost import (
+    Rule,
+    RuleBoostingClassifier,
+    TreeBoostingClassifier,
+    reference,
+    reference_trees,
+)
 from labelboost.data.dataset import Dataset
 from labelboost.data.npz import load_npz
 from labelboost.sampling import resolve_max_features, resolve_seed
@@ -83,3 +89,44 @@ def assert_same_rules(computed: list[Rule], expected: list[Rule]) -> None:
             comp.head, ref.head, rtol=1e-5, atol=1e-9 * scale, err_msg=f"head of rule {i}"
         )
     assert len(computed) == len(expected)
+
+
+def fit_both_trees(
+    X: NDArray[Any],
+    Y: NDArray[Any],
+    nominal: NDArray[np.bool_] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+    X_core: Any = None,
+    **parameters: Any,
+) -> tuple[TreeBoostingClassifier, Rule, list[list[Rule]]]:
+    """Train trees with the estimator and with the reference."""
+    parameters = {"random_state": 1, "label_bins": None, "feature_bins": None} | parameters
+    listed = None if nominal is None else np.flatnonzero(nominal)
+    model = TreeBoostingClassifier(**parameters, categorical_features=listed)
+    model.fit(X if X_core is None else X_core, Y, sample_weight)
+    full = model.get_params()
+    shared = ("n_trees", "loss", "label_bins", "label_bin_aggregation", "learning_rate", "l2",
+              "subsample", "max_depth", "max_leaves", "min_coverage")  # fmt: skip
+    settings = reference_trees.TreeSettings(
+        **{name: full[name] for name in shared},
+        best_first=full["growth"] == "best_first",
+        max_features=resolve_max_features(full["max_features"], X.shape[1]),
+        seed=resolve_seed(full["random_state"]),
+    )
+    default, trees = reference_trees.fit_trees(
+        np.asarray(X, dtype=np.float64), Y, settings, sample_weight, nominal
+    )
+    return model, default, trees
+
+
+def assert_same_trees(
+    model: TreeBoostingClassifier, default: Rule, expected: list[list[Rule]]
+) -> None:
+    """Compare leaf by leaf."""
+    assert_same_rules([model.default_], [default])
+    for i, (tree, leaves) in enumerate(zip(model.trees_, expected, strict=False)):
+        try:
+            assert_same_rules(tree.rules(), leaves)
+        except AssertionError as error:
+            raise AssertionError(f"tree {i}: {error}") from error
+    assert len(model.trees_) == len(expected)

@@ -45,6 +45,21 @@ def bootstrap_counts(seed: int, attempt: int, n_examples: int) -> NDArray[np.int
     return np.bincount(drawn, minlength=n_examples)
 
 
+def subsample(seed: int, attempt: int, n_examples: int, share: float) -> NDArray[np.bool_]:
+    """Draw a share of the examples without replacement (the start of a Fisher-Yates shuffle)."""
+    drawn = np.ones(n_examples, dtype=np.bool_)
+    if share >= 1.0:
+        return drawn
+    wanted = max(int(share * n_examples + 0.5), 1)
+    examples = list(range(n_examples))
+    stream = key(seed, attempt, BOOTSTRAP)
+    for i in range(wanted):
+        j = i + below(draw(stream, i), n_examples - i)
+        examples[i], examples[j] = examples[j], examples[i]
+    drawn[examples[wanted:]] = False
+    return drawn
+
+
 def sample_features(
     seed: int, attempt: int, condition: int, n_features: int, max_features: int | None
 ) -> list[int]:

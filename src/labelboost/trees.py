@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,8 @@ class Tree:
                 continue
             operator, value = OPERATORS[self.operators[node]], float(self.values[node])
             passes: MissingValue = "passes" if self.missing_seen[node] else "assumed"
-            to_left, to_right = (passes, "fails") if self.missing_left[node] else ("fails", passes)
+            to_left: MissingValue = passes if self.missing_left[node] else "fails"
+            to_right: MissingValue = "fails" if self.missing_left[node] else passes
             for child, condition in (
                 (self.left[node], Condition(feature, operator, value, to_left)),
                 (self.right[node], Condition(feature, OPPOSITE[operator], value, to_right)),
@@ -85,9 +87,8 @@ def pack_trees(default: Rule, trees: Sequence[Tree], n_features: int) -> Forest:
     """Pack the default rule and trees for prediction."""
     first_head = np.cumsum([0, *(tree.n_leaves for tree in trees)])
 
-    def together(name: str, dtype: type[np.generic]) -> NDArray[np.generic]:
-        parts = [getattr(tree, name) for tree in trees]
-        return np.concatenate([np.empty(0, dtype=dtype), *parts]).astype(dtype)
+    def together(name: str, dtype: type[np.generic]) -> NDArray[Any]:
+        return _concatenate([getattr(tree, name) for tree in trees], dtype)
 
     lefts = [
         np.where(tree.features < 0, tree.left + first, tree.left)
@@ -99,9 +100,13 @@ def pack_trees(default: Rule, trees: Sequence[Tree], n_features: int) -> Forest:
         operators=together("operators", np.uint8),
         values=together("values", np.float64),
         missing_left=together("missing_left", np.uint8),
-        left=np.concatenate([np.empty(0, dtype=np.int32), *lefts]).astype(np.int32),
+        left=_concatenate(lefts, np.int32),
         right=together("right", np.int32),
         default_head=np.array(default.head),
         heads=np.concatenate([np.empty((0, len(default.head))), *(tree.heads for tree in trees)]),
         n_features=n_features,
     )
+
+
+def _concatenate(parts: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype=dtype), *parts]).astype(dtype)
