@@ -236,6 +236,79 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
     }
 }
 
+// Features are taken in groups whose histograms fit into the cache, or nearly so.
+void Search::screen_packed(const Task& task, const std::vector<Place>& places,
+                           std::vector<FeatureCandidates>& candidates) {
+    constexpr std::size_t kBytesOfGroup = 1U << 23;
+    constexpr std::size_t kMostRanks = 1024;
+    const Coverage& coverage = task.coverage;
+    const std::size_t size = packed_rows_.size();
+    const std::size_t count = coverage.sample.size();
+    const std::size_t chunk = std::min(count, packed_rows_.capacity());
+    for (std::size_t i = 0; i < count; ++i) {
+        position_[static_cast<std::size_t>(coverage.sample[i])] = static_cast<std::int32_t>(i);
+    }
+    std::vector<std::size_t> suitable;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const Column& feature = column(places[i]);
+        const bool fits = !feature.rank_of.empty() ? feature.ranks() <= kMostRanks : chunk == count;
+        if (fits && !feature.nominal) suitable.push_back(i);
+    }
+    if (packed_.size() < places.size()) packed_.resize(places.size());
+    const auto run = [&](std::span<const std::size_t> group, const auto& work) {
+        pool_.run(group.size(), task.interrupt,
+                  [&](std::size_t number, std::size_t thread) { work(group[number], scratch_[thread]); });
+    };
+    run(suitable, [&](std::size_t i, Scratch&) {
+        packed_[i].start(column(places[i]), coverage.sample, coverage.sampled, position_);
+    });
+    for (Scratch& scratch : scratch_) scratch.packed.begin(kNoise * coverage.weight);
+    FloatVector total(size, 0.0f);
+    for (std::size_t begin = 0, end = 0; begin < suitable.size(); begin = end) {
+        std::size_t bytes = 0;
+        while (end < suitable.size() && (end == begin || bytes < kBytesOfGroup)) {
+            bytes += packed_[suitable[end++]].histogram_rows() * size * sizeof(float);
+        }
+        const std::span<const std::size_t> group = std::span(suitable).subspan(begin, end - begin);
+        for (std::size_t first = 0; first < count; first += chunk) {
+            if (begin == 0 || chunk < count) {
+                const ActivityScope summing(activity(), Activity::summing);
+                const std::size_t rows = std::min(chunk, count - first);
+                packed_rows_.fill(task.gradients, coverage.weights, std::span(coverage.sample).subspan(first, rows), pool_,
+                                  task.interrupt);
+                for (std::size_t i = 0; begin == 0 && i < rows; ++i) {
+                    active_kernels().add_floats(total.data(), total.data(), packed_rows_.row(i), size);
+                }
+            }
+            run(group, [&](std::size_t i, Scratch& scratch) {
+                const ActivityScope summing(scratch.activity, Activity::summing);
+                if (first == 0) packed_[i].clear(size);
+                packed_[i].add(packed_rows_, first);
+            });
+        }
+        run(group, [&](std::size_t i, Scratch& scratch) {
+            const ActivityScope evaluating(scratch.activity, Activity::evaluating);
+            if (places[i].missing == Missing::right && !packed_[i].any_missing()) return;
+            packed_[i].walk(total, places[i].missing == Missing::left, scratch.packed);
+        });
+    }
+    for (Scratch& scratch : scratch_) scratch.packed.flush();
+    for (const std::size_t i : suitable) {
+        const PackedFeature& feature = packed_[i];
+        const bool left = places[i].missing == Missing::left;
+        candidates[i].screened = true;
+        if (!left && !feature.any_missing()) continue;
+        note_contenders(
+            [&](const auto& visit) {
+                for (std::uint32_t s = 0; s < feature.splits(); ++s) {
+                    const std::size_t before = feature.before(s, left);
+                    if (eligible(before, count - before)) visit(2 * s, feature.quality(s));
+                }
+            },
+            candidates[i]);
+    }
+}
+
 void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, std::uint32_t part_slot) const {
     const bool with_missing = !scratch.listing.missing().empty() && scratch.missing_in_part(part_slot);
     scratch.screening.run(task.gradients, task.coverage.weights,

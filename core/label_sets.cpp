@@ -57,4 +57,26 @@ void LabelSets::to_joint(const double* sums, double* joint) const {
     }
 }
 
+void LabelSets::pack(const double* probabilities, const double* marginals, std::int32_t example, double weight,
+                     double* scratch, float* out) const {
+    constexpr double kNegligible = 1e-9;
+    const auto place = [this](std::size_t i) { return i * (labels_ + 2) - i * (i + 1) / 2; };  // of row i
+    double* element = scratch;
+    for (std::size_t i = 0; i < labels_; ++i) {
+        for (std::size_t j = i; j < labels_; ++j) *element++ = -marginals[i] * marginals[j];
+        *element++ = -marginals[i];
+    }
+    for (std::size_t s = 0; s < size(); ++s) {
+        if (probabilities[s] < kNegligible) continue;
+        const std::span<const std::uint32_t> labels = members(s);
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            double* const row = scratch + place(labels[i]) - labels[i];
+            for (std::size_t j = i; j < labels.size(); ++j) row[labels[j]] += probabilities[s];
+        }
+    }
+    for (const std::uint32_t k : members(set_of(example))) scratch[place(k) + labels_ - k] += 1.0;
+    const std::size_t elements = labels_ * (labels_ + 3) / 2;
+    for (std::size_t e = 0; e < elements; ++e) out[e] = static_cast<float>(weight * scratch[e]);
+}
+
 }  // namespace labelboost

@@ -49,6 +49,10 @@ public:
     // Turns sums over a region into those of the joint form: the gradient, and a Hessian diag(0) - (Gram - B^T diag(r) B).
     void to_joint(const double* sums, double* joint) const;
 
+    // Gradient and Hessian of one example as a row (see kernels/packed.hpp); scratch: as many numbers as the row has.
+    void pack(const double* probabilities, const double* marginals, std::int32_t example, double weight, double* scratch,
+              float* out) const;
+
 private:
     std::size_t labels_ = 0;
     std::vector<double> log_priors_;

@@ -38,8 +38,11 @@ double best_of_all(const std::vector<FeatureCandidates>& candidates) {
 }  // namespace
 
 Search::Search(const Columns& columns, const Settings& settings, const Form& form, ThreadPool& pool)
-    : columns_(columns), settings_(settings), form_(form), pool_(pool), anchor_(form, settings), dropped_(columns.examples, 0) {
-    for (std::size_t thread = 0; thread < pool.size(); ++thread) scratch_.emplace_back(form_, settings_);
+    : columns_(columns), settings_(settings), form_(form), pool_(pool), anchor_(form, settings), dropped_(columns.examples, 0), packed_rows_(form, settings) {
+    for (std::size_t thread = 0; thread < pool.size(); ++thread) {
+        scratch_.emplace_back(form_, settings_, packed_rows_.size());
+    }
+    if (PackedRows::possible(form, settings)) position_.resize(columns.examples);
 }
 
 double Search::best_known(const FeatureCandidates& feature) const {
@@ -160,14 +163,15 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
         anchored_ = form_.with_slack && anchor_.prepare(task.coverage.total, noise, task.interrupt);
     }
     for (Scratch& scratch : scratch_) scratch.scorer.begin(noise, task.interrupt);
+    if (PackedRows::possible(form_, settings_)) screen_packed(task, places, candidates);
     if (pool_.size() == 1) {
         for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
-            scan(task, column, scratch, {0, 1}, feature);
+            if (!feature.screened) scan(task, column, scratch, {0, 1}, feature);
         });
     } else {
         scan_in_pieces(task, places, order, candidates);
     }
-    if (Screening::possible(form_, settings_)) {
+    if (Screening::possible(form_, settings_) || PackedRows::possible(form_, settings_)) {
         const double worst = (1.0 - kScreenMargin) * reach();
         for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
             if (feature.screened) confirm(task, column, scratch, worst, feature);
@@ -193,11 +197,13 @@ void Search::scan_in_pieces(const Task& task, const std::vector<Place>& places, 
     std::vector<FeatureCandidates> pieces(kPieces * places.size());
     pool_.run(pieces.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
         const std::size_t i = kPieces * order[number / kPieces] + number % kPieces;
+        if (candidates[i / kPieces].screened) return;
         scratch_[thread].missing_side = places[i / kPieces].missing;
         scan(task, column(places[i / kPieces]), scratch_[thread], {i % kPieces, kPieces}, pieces[i]);
     });
     score_rest();
     for (std::size_t i = 0; i < places.size(); ++i) {
+        if (candidates[i].screened) continue;
         candidates[i] = std::move(pieces[kPieces * i]);
         for (std::size_t piece = 1; piece < kPieces; ++piece) candidates[i].join(pieces[kPieces * i + piece]);
         candidates[i].best = best_known(candidates[i]);

@@ -12,6 +12,7 @@
 #include "bounds.hpp"
 #include "columns.hpp"
 #include "listing.hpp"
+#include "packed.hpp"
 #include "scorer.hpp"
 #include "screening.hpp"
 #include "settings.hpp"
@@ -140,16 +141,18 @@ private:
         double reached = 0.0;  // the best quality that this thread knows of
         double work = 0.0;
         Missing missing_side = Missing::dropped;
+        PackedScorer packed;
         ActivityMark activity;
 
-        Scratch(const Form& form, const Settings& settings)
+        Scratch(const Form& form, const Settings& settings, std::size_t row_size)
             : scorer(form.of_systems(), settings),
               screening(form, settings),
               walk(form, settings),
               total(form.of_systems().size()),
               sums(form.size()),
               joint(form.sets != nullptr ? form.of_systems().size() : 0),
-              missing(settings.trees ? form.size() : 0) {}
+              missing(settings.trees ? form.size() : 0),
+              packed(form, settings, row_size) {}
 
         // Whether examples without a value belong to the part of a pair.
         bool missing_in_part(std::uint32_t part_slot) const {
@@ -183,6 +186,8 @@ private:
     const Column& column(const Place& place) const { return columns_.features[static_cast<std::size_t>(place.feature)]; }
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt);
+    // Screens what can be screened with packed rows, for trees.
+    void screen_packed(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
     double best_known(const FeatureCandidates& feature) const;
     std::vector<std::size_t> longest_first(const std::vector<Place>& places) const;
     void scan_in_pieces(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
@@ -231,6 +236,9 @@ private:
     std::vector<Scratch> scratch_;  // per thread
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
     std::vector<std::int32_t> dropped_sample_;
+    PackedRows packed_rows_;
+    std::vector<PackedFeature> packed_;    // by place
+    std::vector<std::int32_t> position_;   // by example: its number in the node, while it is looked at
 };
 
 }  // namespace labelboost

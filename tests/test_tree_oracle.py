@@ -71,7 +71,7 @@ def test_other_forms_of_the_same_data(form: str, loss: str) -> None:
 @pytest.mark.parametrize("n_labels", [1, 36])
 @pytest.mark.parametrize("label_bins", [None, 0.1])
 def test_few_and_many_labels(loss: str, n_labels: int, label_bins: float | None) -> None:
-    X, Y, nominal = random_problem(seed=3, n=80, n_labels=n_labels)
+    X, Y, nominal = random_problem(seed=4, n=80, n_labels=n_labels)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(X))
     assert_same_trees(
         *fit_both_trees(

@@ -5,6 +5,7 @@
 #include "draws.hpp"
 #include "label_bins.hpp"
 #include "losses.hpp"
+#include "packed.hpp"
 #include "predict.hpp"
 #include "profiles.hpp"
 #include "scores.hpp"
@@ -46,6 +47,10 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     screen_joint,
     screen_signed,
     screen_diagonal,
+    pack_joint,
+    add_floats,
+    score_packed,
+    score_packed_diagonal,
     map_to_bins,
     aggregate_joint,
     add_binned_gram,

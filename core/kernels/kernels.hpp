@@ -132,6 +132,13 @@ struct Kernels {
     void (*screen_signed)(const ScreenTask& task, float* scratch, float* first, float* rest);
     void (*screen_diagonal)(const ScreenTask& task, float* scratch, float* first, float* rest);
 
+    // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
+    void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
+    void (*add_floats)(float* out, const float* a, const float* b, std::size_t size);
+    void (*score_packed)(const float* const* rows, std::size_t labels, float l2, float noise, float* system,
+                         float* quality);
+    float (*score_packed_diagonal)(const float* row, std::size_t padded, float l2, float noise);
+
     // Assigns each label to a bin (-1: its criterion is zero); returns the number of bins, all non-empty. Vectors over the
     // labels are padded; gradients there must be zero.
     std::int32_t (*map_to_bins)(const double* gradient, const double* hessian, std::size_t labels, double l2,

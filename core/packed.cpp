@@ -1,0 +1,182 @@
+#include "packed.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace labelboost {
+namespace {
+
+constexpr std::size_t kMostLabels = 96;
+constexpr std::size_t kBytes = 1U << 24;  // of all rows together
+
+constexpr std::size_t padded_floats(std::size_t n) { return (n + 15) / 16 * 16; }
+
+}  // namespace
+
+bool PackedRows::possible(const Form& form, const Settings& settings) {
+    return settings.trees && settings.l2 > 0.0 && !settings.binned_candidates() && form.labels <= kMostLabels;
+}
+
+PackedRows::PackedRows(const Form& form, const Settings& settings) : form_(form) {
+    if (!possible(form, settings)) return;
+    size_ = form.joint ? padded_floats(form.labels * (form.labels + 3) / 2) : 2 * padded_floats(form.labels);
+    capacity_ = kBytes / sizeof(float) / size_;
+}
+
+void PackedRows::fill(const Gradients& gradients, const std::vector<double>& weights,
+                      std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
+    constexpr std::size_t kPart = 64;
+    count_ = examples.size();
+    if (rows_.size() < count_ * size_) rows_.assign(count_ * size_, 0.0f);
+    pool.run((count_ + kPart - 1) / kPart, interrupt, [&](std::size_t part, std::size_t) {
+        AlignedVector scratch(size_);
+        for (std::size_t i = part * kPart; i < std::min(count_, (part + 1) * kPart); ++i) {
+            pack(gradients, examples[i], weights[static_cast<std::size_t>(examples[i])], scratch,
+                 rows_.data() + i * size_);
+        }
+    });
+}
+
+void PackedRows::pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch,
+                      float* out) const {
+    const double* const gradient = gradients.row(example);
+    if (form_.sets != nullptr) {
+        form_.sets->pack(gradients.probabilities(example), gradient, example, weight, scratch.data(), out);
+    } else if (form_.joint) {
+        active_kernels().pack_joint(gradient, weight, form_.labels, out);
+    } else {
+        for (std::size_t k = 0; k < form_.labels; ++k) {
+            const double size = std::abs(gradient[k]);
+            out[k] = static_cast<float>(weight * gradient[k]);
+            out[size_ / 2 + k] = static_cast<float>(weight * size * (1.0 - size));
+        }
+    }
+}
+
+PackedScorer::PackedScorer(const Form& form, const Settings& settings, std::size_t size)
+    : form_(form),
+      l2_(static_cast<float>(settings.l2)),
+      size_(size),
+      rows_(kTogether * size, 0.0f),
+      system_(form.joint ? kTogether * size : 0, 0.0f) {}
+
+void PackedScorer::add(float* quality) {
+    if (!form_.joint) {
+        *quality = active_kernels().score_packed_diagonal(next(), size_ / 2, l2_, noise_);
+        count_ = (count_ + 1) % kTogether;
+        return;
+    }
+    targets_[count_++] = quality;
+    if (count_ == kTogether) flush();
+}
+
+void PackedScorer::flush() {
+    if (!form_.joint || count_ == 0) return;
+    const float* rows[kTogether];
+    for (std::size_t i = 0; i < kTogether; ++i) rows[i] = rows_.data() + std::min(i, count_ - 1) * size_;
+    alignas(64) float quality[kTogether];
+    active_kernels().score_packed(rows, form_.labels, l2_, noise_, system_.data(), quality);
+    for (std::size_t i = 0; i < count_; ++i) *targets_[i] = quality[i];
+    count_ = 0;
+}
+
+void PackedFeature::start(const Column& column, const std::vector<std::int32_t>& sample,
+                          const std::vector<std::uint8_t>& sampled, const std::vector<std::int32_t>& position) {
+    const std::size_t ranks = column.ranks();
+    const auto missing = static_cast<std::int32_t>(ranks);
+    by_rank_.assign(ranks + 1, 0);
+    slot_.clear();
+    listed_.clear();
+    all_listed_ = !column.rank_of.empty();
+    if (all_listed_) {
+        slot_.resize(sample.size());
+        for (std::size_t i = 0; i < sample.size(); ++i) {
+            const std::int32_t rank = column.rank_of[static_cast<std::size_t>(sample[i])];
+            slot_[i] = rank < 0 ? missing : rank;
+            ++by_rank_[static_cast<std::size_t>(slot_[i])];
+        }
+    } else {
+        const auto list = [&](std::int32_t example, std::int32_t rank) {
+            if (sampled[static_cast<std::size_t>(example)] == 0) return;
+            listed_.push_back(position[static_cast<std::size_t>(example)]);
+            slot_.push_back(rank);
+            ++by_rank_[static_cast<std::size_t>(rank)];
+        };
+        for (std::size_t i = 0; i < column.example.size(); ++i) list(column.example[i], column.rank[i]);
+        for (const std::int32_t example : column.missing) list(example, missing);
+        by_rank_[static_cast<std::size_t>(column.implicit_rank)] +=
+            static_cast<std::uint32_t>(sample.size() - listed_.size());
+    }
+    missing_count_ = by_rank_.back();
+    find_slots(column, ranks);
+}
+
+// Numbers the values that occur in the node; in place of their numbers of examples.
+void PackedFeature::find_slots(const Column& column, std::size_t ranks) {
+    counts_.clear();
+    counts_before_.clear();
+    implicit_slot_ = -1;
+    std::uint32_t before = 0;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const std::uint32_t count = by_rank_[rank];
+        by_rank_[rank] = static_cast<std::uint32_t>(counts_.size());
+        if (count == 0) continue;
+        if (!all_listed_ && static_cast<std::int32_t>(rank) == column.implicit_rank) {
+            implicit_slot_ = static_cast<std::ptrdiff_t>(counts_.size());
+        }
+        counts_.push_back(count);
+        before += count;
+        counts_before_.push_back(before);
+    }
+    by_rank_[ranks] = static_cast<std::uint32_t>(counts_.size());
+    for (std::int32_t& slot : slot_) slot = static_cast<std::int32_t>(by_rank_[static_cast<std::size_t>(slot)]);
+}
+
+void PackedFeature::add(const PackedRows& rows, std::size_t first) {
+    const Kernels& kernels = active_kernels();
+    const std::size_t size = rows.size();
+    const auto add = [&](std::int32_t slot, std::size_t row) {
+        float* const target = histogram_.data() + static_cast<std::size_t>(slot) * size;
+        kernels.add_floats(target, target, rows.row(row), size);
+    };
+    if (all_listed_) {
+        for (std::size_t i = 0; i < rows.rows(); ++i) add(slot_[first + i], i);
+    } else {  // there is but one chunk then
+        for (std::size_t i = 0; i < listed_.size(); ++i) add(slot_[i], static_cast<std::size_t>(listed_[i]));
+    }
+}
+
+void PackedFeature::walk(const FloatVector& total, bool missing_left, PackedScorer& scorer) {
+    const Kernels& kernels = active_kernels();
+    const std::size_t size = total.size();
+    const std::size_t slots = counts_.size();
+    const auto row = [&](std::size_t slot) { return histogram_.data() + slot * size; };
+    if (implicit_slot_ >= 0) {
+        float* const implicit = row(static_cast<std::size_t>(implicit_slot_));
+        std::copy(total.begin(), total.end(), implicit);
+        for (std::size_t slot = 0; slot <= slots; ++slot) {
+            if (slot == static_cast<std::size_t>(implicit_slot_)) continue;
+            for (std::size_t c = 0; c < size; ++c) implicit[c] -= row(slot)[c];
+        }
+    }
+    left_.resize(splits());
+    right_.resize(splits());
+    const float* const missing = row(slots);
+    const FloatVector nothing(size, 0.0f);
+    const float* before = missing_left ? missing : nothing.data();
+    for (std::size_t s = 0; s < splits(); ++s) {
+        float* const sum = scorer.next();
+        kernels.add_floats(sum, before, row(s), size);
+        before = sum;
+        scorer.add(&left_[s]);
+    }
+    before = missing_left ? nothing.data() : missing;
+    for (std::size_t s = splits(); s-- > 0;) {
+        float* const sum = scorer.next();
+        kernels.add_floats(sum, before, row(s + 1), size);
+        before = sum;
+        scorer.add(&right_[s]);
+    }
+}
+
+}  // namespace labelboost

@@ -1,0 +1,108 @@
+// Screening the divisions of a node of a tree: approximate qualities of both parts, from histograms in single precision.
+//
+// A node's examples are turned into rows (kernels/packed.hpp) once, whatever the number of features; a feature then adds up
+// the rows by value, and walks along its values from both ends. Rows are made for so many examples at a time as fit into
+// a buffer of fixed size, so there is nothing of size examples x labels x labels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "aligned.hpp"
+#include "columns.hpp"
+#include "settings.hpp"
+#include "statistics.hpp"
+#include "threads.hpp"
+
+namespace labelboost {
+
+using FloatVector = AlignedVectorOf<float>;
+
+class PackedRows {
+public:
+    PackedRows(const Form& form, const Settings& settings);
+
+    static bool possible(const Form& form, const Settings& settings);
+    // Numbers in a row, padded, and how many rows there can be at a time.
+    std::size_t size() const { return size_; }
+    std::size_t capacity() const { return capacity_; }
+
+    void fill(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
+              ThreadPool& pool, Interrupt& interrupt);
+    const float* row(std::size_t i) const { return rows_.data() + i * size_; }
+    std::size_t rows() const { return count_; }
+
+private:
+    void pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch, float* out) const;
+
+    Form form_;
+    std::size_t size_ = 0, capacity_ = 0, count_ = 0;
+    FloatVector rows_;
+};
+
+// One per thread: scores rows, sixteen at a time.
+class PackedScorer {
+public:
+    PackedScorer(const Form& form, const Settings& settings, std::size_t size);
+
+    void begin(double noise) {
+        noise_ = static_cast<float>(noise);
+        count_ = 0;
+    }
+    // Where to put the next row. What was put there sixteen rows ago has been scored.
+    float* next() { return rows_.data() + count_ * size_; }
+    // The row is complete: its quality will be stored, by the next flush() at the latest.
+    void add(float* quality);
+    void flush();
+
+private:
+    static constexpr std::size_t kTogether = 16;
+
+    Form form_;
+    float l2_, noise_ = 0.0f;
+    std::size_t size_, count_ = 0;
+    FloatVector rows_, system_;
+    float* targets_[kTogether] = {};
+};
+
+// The divisions of one feature, and what is known of them. Kept between nodes for its memory.
+class PackedFeature {
+public:
+    // Finds out which values there are. sampled, position: by example, whether it is in the node, and its number there.
+    void start(const Column& column, const std::vector<std::int32_t>& sample, const std::vector<std::uint8_t>& sampled,
+               const std::vector<std::int32_t>& position);
+    // Whether rows can be added up for it in chunks, as there is a rank for each example.
+    bool any_missing() const { return missing_count_ > 0; }
+    std::size_t splits() const { return counts_.empty() ? 0 : counts_.size() - 1; }
+    // What the histogram will take, in rows.
+    std::size_t histogram_rows() const { return counts_.size() + 1; }
+    void clear(std::size_t row_size) { histogram_.assign(histogram_rows() * row_size, 0.0f); }
+    // Adds the rows of the node's examples from number `first` on.
+    void add(const PackedRows& rows, std::size_t first);
+    // Scores both parts of every division, with missing values on the left or on the right. total: of all rows.
+    void walk(const FloatVector& total, bool missing_left, PackedScorer& scorer);
+
+    std::size_t before(std::size_t split, bool missing_left) const {
+        return counts_before_[split] + (missing_left ? missing_count_ : 0);
+    }
+    double quality(std::size_t split) const {
+        return static_cast<double>(left_[split]) + static_cast<double>(right_[split]);
+    }
+
+private:
+    void find_slots(const Column& column, std::size_t ranks);
+
+    std::vector<std::int32_t> slot_;      // by example of the node (dense), or by listed example
+    std::vector<std::int32_t> listed_;    // numbers of the listed examples, unless all are
+    bool all_listed_ = true;
+    std::ptrdiff_t implicit_slot_ = -1;
+    std::vector<std::uint32_t> by_rank_;  // numbers of examples, then slots
+    std::vector<std::uint32_t> counts_, counts_before_;
+    std::uint32_t missing_count_ = 0;
+    FloatVector histogram_;  // slots, then what is missing
+    std::vector<float> left_, right_;
+};
+
+}  // namespace labelboost
