@@ -80,13 +80,43 @@ std::array<double, 3> Booster::activity_seconds() {
 LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
     // The shares of the label sets are part of that loss already: nothing is left to a default rule.
     if (settings_.loss == Loss::labelset_softmax) return {{}, std::vector<double>(labels_count_, 0.0), everything_.size()};
-    // Complete even where the other rules predict for one label only, and joint where the loss is.
+    if (settings_.trees) return add_best_constant(interrupt);
+    LearnedRule rule{{}, default_head(interrupt), everything_.size()};
+    add_heads({{&everything_, &rule.head}}, interrupt);
+    return rule;
+}
+
+// Complete even where the other rules predict for one label only, and joint where the loss is.
+std::vector<double> Booster::default_head(Interrupt& interrupt) {
     const Form form{settings_.joint_loss(), labels_count_};
     const double noise = kNoise * total_weight(weights_, everything_);
-    LearnedRule rule{{},
-                     complete_head(form, gradients_, weights_, everything_, settings_, noise, pool_, interrupt),
-                     everything_.size()};
-    add_heads({{&everything_, &rule.head}}, interrupt);
+    return complete_head(form, gradients_, weights_, everything_, settings_, noise, pool_, interrupt);
+}
+
+// Trees are worth their conditions only where the same scores for all have nothing left to gain. One step may be far from
+// that, or go too far, so there are several, each as long as it improves the loss.
+LearnedRule Booster::add_best_constant(Interrupt& interrupt) {
+    constexpr int kMostSteps = 20, kMostHalvings = 10;
+    constexpr double kLeastGain = 1e-6;
+    LearnedRule rule{{}, std::vector<double>(labels_count_, 0.0), everything_.size()};
+    double loss = loss_at(rule.head);
+    for (int step = 0; step < kMostSteps; ++step) {
+        std::vector<double> head = default_head(interrupt);
+        std::vector<double> scores(labels_count_);
+        double reached = loss;
+        for (int halving = 0; halving <= kMostHalvings; ++halving) {
+            for (std::size_t k = 0; k < labels_count_; ++k) scores[k] = rule.head[k] + head[k];
+            reached = loss_at(scores);
+            if (reached < loss) break;
+            for (double& score : head) score *= 0.5;
+        }
+        if (!(reached < loss)) break;
+        add_heads({{&everything_, &head}}, interrupt);
+        rule.head = scores;
+        const double gain = loss - reached;
+        loss = reached;
+        if (gain <= kLeastGain * loss) break;
+    }
     return rule;
 }
 
@@ -167,14 +197,15 @@ void Booster::copy_gradients(std::span<const std::int32_t> examples, std::size_t
     }
 }
 
-double Booster::mean_loss() const {
+template <typename CopyScores>
+double Booster::mean_loss_of(const CopyScores& copy_scores_of) const {
     const std::size_t padded = padded_size(labels_count_);
     AlignedVector scores(padded, 0.0), scratch(padded);
     AlignedVector probabilities(padded_size(sets_.size()));
     std::vector<std::int8_t> signs(padded, 0);
     double total = 0.0;
     for (std::size_t n = 0; n < columns_->examples; ++n) {
-        copy_scores(n, scores.data());
+        copy_scores_of(n, scores.data());
         if (settings_.loss == Loss::labelset_softmax) {
             sets_.evaluate(scores.data(), probabilities.data(), scratch.data());
             // The smallest number there is stands for what has vanished.
@@ -189,6 +220,14 @@ double Booster::mean_loss() const {
                  active_kernels().loss_value(settings_.loss, scores.data(), signs.data(), padded, scratch.data());
     }
     return total / total_weight(weights_, everything_);
+}
+
+double Booster::mean_loss() const {
+    return mean_loss_of([this](std::size_t example, double* out) { copy_scores(example, out); });
+}
+
+double Booster::loss_at(const std::vector<double>& scores) const {
+    return mean_loss_of([&](std::size_t, double* out) { std::copy(scores.begin(), scores.end(), out); });
 }
 
 void Booster::copy_scores(std::size_t example, double* out) const {

@@ -39,7 +39,7 @@ public:
             std::vector<double> weights, LabelSets sets, const Settings& settings, std::size_t threads,
             bool profiled, Interrupt& interrupt);
 
-    // Covers everything; its complete head is not shrunk.
+    // Covers everything; its complete head is not shrunk. For trees it is the best there is, else one step towards that.
     LearnedRule add_default_rule(Interrupt& interrupt);
 
     // Learns one rule from the sample that belongs to `attempt`, adds it, and returns it; nothing if no
@@ -59,6 +59,12 @@ public:
     void copy_scores(std::size_t example, double* out) const;
 
 private:
+    std::vector<double> default_head(Interrupt& interrupt);
+    LearnedRule add_best_constant(Interrupt& interrupt);
+    // The weighted mean of the loss if all examples had these scores, or those that copy_scores_of(example, out) gives.
+    double loss_at(const std::vector<double>& scores) const;
+    template <typename CopyScores>
+    double mean_loss_of(const CopyScores& copy_scores_of) const;
     void draw_sample(std::uint64_t attempt);  // into coverage_
     void draw_subsample(std::uint64_t attempt);
     std::vector<double> rule_head(const Coverage& coverage, double noise, Interrupt& interrupt);

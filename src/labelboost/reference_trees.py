@@ -26,8 +26,10 @@ from labelboost.reference import (
     calculate_head,
     decision_function,
     evaluate,
+    example_logistic_loss,
     example_statistics,
     first_best,
+    label_logistic_loss,
     label_sets,
     learn_default_rule,
     midpoints,
@@ -221,6 +223,42 @@ def leaf_rule(
     return Rule(leaf.conditions, settings.learning_rate * head, int(covered.sum()))
 
 
+def mean_loss(
+    Y: NDArray[np.generic], scores: Floats, sample_weight: Floats, settings: TreeSettings
+) -> float:
+    """Weighted mean of a logistic loss if all examples have the same scores."""
+    losses = {"example_logistic": example_logistic_loss, "label_logistic": label_logistic_loss}
+    loss = losses[settings.loss](Y, np.tile(scores, (len(Y), 1)))
+    return float(sample_weight @ loss / sample_weight.sum())
+
+
+def learn_best_constant(
+    Y: NDArray[np.generic], sample_weight: Floats, settings: TreeSettings
+) -> Rule:
+    """Repeat the step of the default rule, halved until it improves the loss, while it does.
+
+    Where the same scores for all have something left to gain, no condition seems worth its while.
+    """
+    if settings.loss == "labelset_softmax":
+        return learn_default_rule(Y, sample_weight, settings)
+    p = np.zeros(Y.shape[1])
+    loss = mean_loss(Y, p, sample_weight, settings)
+    for _ in range(20):
+        statistics = example_statistics(Y, np.tile(p, (len(Y), 1)), settings)
+        step = calculate_head(*statistics, sample_weight, settings)
+        for halving in range(11):
+            reached = mean_loss(Y, p + 0.5**halving * step, sample_weight, settings)
+            if reached < loss:
+                break
+        if not reached < loss:
+            break
+        p = p + 0.5**halving * step
+        gain, loss = loss - reached, reached
+        if gain <= 1e-6 * loss:
+            break
+    return Rule((), p, Y.shape[0])
+
+
 def fit_trees(
     X: Floats,
     Y: NDArray[np.generic],
@@ -234,7 +272,7 @@ def fit_trees(
     nominal = np.zeros(n_features, dtype=np.bool_) if nominal is None else nominal
     sampling = settings.subsample < 1.0 or (settings.max_features or n_features) < n_features
     sets = label_sets(Y, sample_weight)
-    default = learn_default_rule(Y, sample_weight, settings)
+    default = learn_best_constant(Y, sample_weight, settings)
     P = decision_function([default], X)
     trees: list[list[Rule]] = []
     attempt = failures = 0
