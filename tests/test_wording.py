@@ -153,3 +153,18 @@ def test_the_number_of_named_labels_is_right(head: list[float], max_labels: int)
 @given(st.floats(-1e300, 1e300))
 def test_a_number_reads_back_nearly_the_same(value: float) -> None:
     assert float(format_number(value)) == pytest.approx(value, rel=1e-3)
+
+
+def test_missing_values_are_mentioned_where_training_had_some() -> None:
+    def words_of(*missing: str) -> str:
+        bounds: tuple[tuple[Operator, float], ...] = ((">", 1.0), ("<=", 5.0))
+        conditions = [
+            Condition(2, operator, value, state)  # type: ignore[arg-type]
+            for (operator, value), state in zip(bounds, missing, strict=False)
+        ]
+        return describe_conditions(conditions, FEATURES)
+
+    assert words_of("passes") == "(width > 1 or width is missing)"
+    assert words_of("assumed") == "width > 1"
+    assert words_of("passes", "assumed") == "(1 < width <= 5 or width is missing)"
+    assert words_of("passes", "fails") == "1 < width <= 5"

@@ -112,7 +112,12 @@ def _describe_feature(
         parts.append(f"{name} != {unequal[0]}")
     elif unequal and not equal:
         parts.append(f"{name} not in {{{', '.join(unequal)}}}")
-    return " and ".join(parts)
+    text = " and ".join(parts)
+    # Said only where training had missing values: elsewhere nobody would ask.
+    passes = {condition.missing for condition in conditions}
+    if "fails" in passes or "passes" not in passes:
+        return text
+    return f"({text} or {name} is missing)"
 
 
 def _describe_interval(name: str, low: float, high: float) -> str:
