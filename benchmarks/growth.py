@@ -40,7 +40,7 @@ import numpy as np
 from run_ours import parameters
 from sklearn.exceptions import ConvergenceWarning
 
-from labelboost import RuleBoostingClassifier, boosting
+from labelboost import Rule, RuleBoostingClassifier
 from labelboost.data import Dataset, make_multilabel
 
 HERE = Path(__file__).resolve().parent
@@ -72,29 +72,6 @@ class Enough(Exception):  # noqa: N818
     """Ends training when everything of interest has been measured: not an error."""
 
 
-class TimedBooster:
-    """Stands in for the core's booster in the training loop and keeps the times of the rules."""
-
-    def __init__(self, booster: Any, done: Callable[[Sequence[Attempt]], bool]) -> None:
-        self._booster = booster
-        self._done = done
-        self.attempts: list[Attempt] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._booster, name)
-
-    def learn_rule(self, number: int) -> Any:
-        """Learn a rule as the booster does; end training if that was the last one wanted."""
-        start, cpu_start = time.perf_counter(), time.process_time()
-        rule = self._booster.learn_rule(number)
-        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
-        conditions = 0 if rule is None else len(rule[0])
-        self.attempts.append(Attempt(number, seconds, cpu_seconds, conditions))
-        if self._done(self.attempts):
-            raise Enough
-        return rule
-
-
 def timed_fit(
     model: RuleBoostingClassifier,
     X: Any,
@@ -106,20 +83,34 @@ def timed_fit(
     """Fit the model and return the times of its rules.
 
     Training ends, without a fitted model, once `done` says so of the attempts until then, or when
-    the rules altogether take more than `limit` seconds.
+    it takes more than `limit` seconds altogether.
     """
-    boosters: list[TimedBooster] = []
+    attempts: list[Attempt] = []
+    make_learner = RuleBoostingClassifier._learner
 
-    def boost(booster: Any, *args: Any, **options: Any) -> Any:
-        boosters.append(TimedBooster(booster, done))
-        with alarm(limit):
-            return boosting.boost(boosters[-1], *args, **options)  # type: ignore[arg-type]
+    def timed_learner(self: RuleBoostingClassifier, booster: Any) -> Callable[[int], Rule | None]:
+        learn = make_learner(self, booster)
 
-    with mock.patch("labelboost.estimators.boost", boost), warnings.catch_warnings():
+        def timed(number: int) -> Rule | None:
+            start, cpu_start = time.perf_counter(), time.process_time()
+            rule = learn(number)
+            seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+            conditions = 0 if rule is None else len(rule.conditions)
+            attempts.append(Attempt(number, seconds, cpu_seconds, conditions))
+            if done(attempts):
+                raise Enough
+            return rule
+
+        return timed
+
+    with (
+        mock.patch.object(RuleBoostingClassifier, "_learner", timed_learner),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore", ConvergenceWarning)
-        with suppress(Enough):
+        with suppress(Enough), alarm(limit):
             model.fit(X, Y)
-    return boosters[0].attempts
+    return attempts
 
 
 @contextmanager
