@@ -176,11 +176,13 @@ def _with_codes_of_training(dataset: Dataset, known: Mapping[int, tuple[object, 
     """Number categories as the model does; ones that it does not know get the next number."""
     tables = {}
     for feature, categories in known.items():
-        if feature not in dataset.categories:
+        if not dataset.nominal[feature]:
             raise ValueError(
                 f'feature "{dataset.feature_names[feature]}" holds categories in the model, but '
                 f"numbers in the data set {dataset.name}; declare it as nominal"
             )
+        if feature not in dataset.categories:
+            continue  # without names, codes can only be those of the model
         code = {str(category): number for number, category in enumerate(categories)}
         own = dataset.categories[feature]
         table = np.array([code.get(name, len(code)) for name in own], dtype=np.float64)

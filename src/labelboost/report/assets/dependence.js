@@ -54,10 +54,11 @@ class DependenceMap {
   draw(width, source) {
     const count = this.labels.length;
     const narrow = width < 560;
-    const side = narrow ? 84 : 170;
+    const longest = Math.max(...this.labels.map((label) => [...labelNames[label]].length));
+    const side = Math.min(narrow ? 84 : 170, 14 + 6.5 * longest);
     const cell = Math.min(26, (Math.min(width, 980) - side) / count);
     const row = Math.max(14, Math.min(26, cell));
-    const top = narrow || cell < 11 ? 4 : 120;
+    const top = narrow || cell < 11 ? 4 : 14 + 5.4 * Math.min(18, longest);
     const values = this.matrices[source];
     const height = top + row * count + 4;
     const total = side + cell * count + (narrow ? 2 : 60);

@@ -75,9 +75,14 @@ function options(select, names, any) {
   }
 }
 
-/** The conditions of a rule; `value` may tell what a feature is in some example. */
-function conditionsOf(rule, value) {
-  const parts = ruleBase.parts(rule);
+/**
+ * The conditions of a rule, the first ones at once, all of them on demand: they come in the order in
+ * which they were found, so the first ones narrow the rule down most.
+ * `value` may tell what a feature is in some example.
+ */
+function conditionsOf(rule, most, value) {
+  const all = ruleBase.parts(rule);
+  const parts = all.length > most + 1 ? all.slice(0, most) : all;
   if (parts.length === 0) return element("span", { class: "conditions" }, "in general");
   const shown = element("span", { class: "conditions" }, element("span", { class: "word" }, "if "));
   parts.forEach((part, index) => {
@@ -90,6 +95,10 @@ function conditionsOf(rule, value) {
     if (value) condition.append(element("span", { class: "value" }, ` (${value(part.feature)})`));
     shown.append(condition);
   });
+  if (parts.length < all.length) {
+    shown.append(element("span", { class: "word" }, " and "),
+      expander(`${all.length - parts.length} more conditions`, shown, () => conditionsOf(rule, all.length, value)));
+  }
   return shown;
 }
 
@@ -147,17 +156,22 @@ function headOf(rule, most = 6) {
     shown.append(group);
   }
   if (hidden > 0) {
-    shown.append(element("button", {
-      type: "button", class: "link",
-      onclick: () => {
-        const all = headOf(rule, nLabels);
-        shown.replaceWith(all);
-        all.tabIndex = -1;
-        all.focus();
-      },
-    }, `show all ${hidden + most} labels`));
+    shown.append(expander(`show all ${hidden + most} labels`, shown, () => headOf(rule, nLabels)));
   }
   return shown;
+}
+
+/** A button that replaces something short by the whole. */
+function expander(text, short, whole) {
+  return element("button", {
+    type: "button", class: "link",
+    onclick: () => {
+      const all = whole();
+      short.replaceWith(all);
+      all.tabIndex = -1;
+      all.focus();
+    },
+  }, text);
 }
 
 /** Called once for many events in a row. */

@@ -28,7 +28,7 @@ function readExamples() {
 
 function valueReader({ values, categories }) {
   const text = (feature, value) => categories[feature]?.[value]
-    ?? (Number.isNaN(value) ? "missing" : String(Number(value.toPrecision(7))));
+    ?? (Number.isNaN(value) ? "missing" : String(Number.isInteger(value) ? value : Number(value.toPrecision(5))));
   if (values.dense) {
     const dense = unpack(values.dense);
     return (example, feature) => text(feature, dense[example * featureNames.length + feature]);
@@ -71,12 +71,12 @@ class ExampleExplorer {
       element("option", { value }, { all: "all", right: "exactly right", wrong: "not exactly right" }[value])));
     this.filterLabel = element("select", { id: "example-label" });
     options(this.filterLabel, labelNames.map((name, label) => [label, name]), "any label");
-    this.number = element("input", { id: "example-number", type: "number", min: "0", inputmode: "numeric" });
+    this.number = element("input", { id: "example-number", type: "number", min: "1", inputmode: "numeric" });
     this.status = element("p", { class: "small", role: "status" });
     for (const input of [this.outcome, this.filterLabel, this.number]) input.addEventListener("input", debounced(() => this.filter()));
     const all = this.all.count === report.data.examples;
     place.append(
-      element("p", { class: "muted" }, `${all ? "All" : `A random sample of ${whole(this.all.count)} of`} ${whole(report.data.examples)} examples, by their position in the data, counted from 0.`),
+      element("p", { class: "muted" }, `${all ? "All" : `A random sample of ${whole(this.all.count)} of`} ${whole(report.data.examples)} examples, by their position in the data, counted from 1.`),
       element("div", { class: "filters" }, element("label", {}, "Predicted set", this.outcome),
         element("label", {}, "True or predicted label", this.filterLabel), element("label", { class: "narrow" }, "Position", this.number)),
       this.status, element("div", { class: "explorer" }, this.list, this.detail));
@@ -93,7 +93,7 @@ class ExampleExplorer {
     this.found = Array.from(rows.keys()).filter((example) =>
       (this.outcome.value === "all" || this.isRight(example) === (this.outcome.value === "right"))
       && (label === null || sets.has(truth[example], label) || sets.has(predicted[example], label))
-      && (this.number.value === "" || String(rows[example]).startsWith(this.number.value)));
+      && (this.number.value === "" || String(rows[example] + 1).startsWith(this.number.value)));
     this.status.textContent = `${whole(this.found.length)} of ${whole(this.all.count)} examples`;
     this.list.replaceChildren(...this.found.map((example) => this.option(example)));
     if (this.found.length > 0) this.choose(this.found.includes(this.chosen) ? this.chosen : this.found[0], false);
@@ -106,7 +106,7 @@ class ExampleExplorer {
     return element("div", { role: "option", id: `example-${example}`, "aria-selected": "false", onclick: () => this.choose(example) },
       element("span", { class: right ? "mark right" : "mark wrong", "aria-hidden": "true" }, right ? "\u2713" : "\u2717"),
       element("span", { class: "hidden" }, right ? "right:" : "wrong:"),
-      element("span", { class: "position" }, whole(this.all.rows[example])),
+      element("span", { class: "position" }, whole(this.all.rows[example] + 1)),
       element("bdi", { class: "muted ellipsis" }, names.length > 0 ? names.join(", ") : "no label"));
   }
 
@@ -141,7 +141,7 @@ class ExampleExplorer {
     const wrong = labelNames.filter((_, label) => sets.has(right, label) !== sets.has(guess, label)).length;
     const verdict = wrong === 0 ? "predicted exactly" : `${wrong} of ${nLabels} ${nLabels === 1 ? "label" : "labels"} wrong`;
     this.detail.replaceChildren(
-      element("h3", {}, `Example ${whole(rows[this.chosen])} `,
+      element("h3", {}, `Example ${whole(rows[this.chosen] + 1)} `,
         element("span", { class: wrong === 0 ? "badge right" : "badge wrong" }, verdict)),
       this.setLine("True labels", right, guess, "missed"), this.setLine("Predicted labels", guess, right, "wrong"),
       element("h4", {}, "How the label set was chosen"), this.decoding(scores),
@@ -232,11 +232,11 @@ class ExampleExplorer {
     const table = new SortedTable("Rules that fired", [
       { title: "Rule", key: (rule) => rule, numeric: true, first: "ascending",
         cell: (rule) => jump(rule === 0 ? "default" : String(rule), () => showRules({ rule })) },
-      { title: "Conditions, with the values of this example", cell: (rule) => conditionsOf(rule, (feature) => this.all.value(this.chosen, feature)) },
+      { title: "Conditions, with the values of this example", cell: (rule) => conditionsOf(rule, 5, (feature) => this.all.value(this.chosen, feature)) },
       label < 0
         ? { title: "Scores", key: adds, first: "descending", cell: (rule) => headOf(rule, 4) }
         : { title: "Adds", numeric: true, key: (rule) => Math.abs(adds(rule)), cell: (rule) => [signed(adds(rule)), divergingBar(adds(rule), largest)] },
-    ], { sort: 2, size: 10 });
+    ], { sort: 2, size: 10, stacked: true });
     table.fill(rules);
     const sum = label < 0
       ? `${whole(rules.length)} rules fired; the scores above are the sums of what they add.`

@@ -1,6 +1,7 @@
 // All rules, with search, filters and orders.
 
 const LABELS_SHOWN = 6;
+const CONDITIONS_SHOWN = 8;
 let showRules = () => {};
 
 function drawRules() {
@@ -91,6 +92,6 @@ function ruleItem(rule) {
     element("p", { class: "rule-facts small muted" },
       element("strong", {}, rule === 0 ? "Default rule" : `Rule ${rule}`),
       ` covers ${whole(covered)} training examples (${percent(trained > 0 ? covered / trained : NaN)}), here ${whole(here)} (${percent(here / report.data.examples)})`),
-    element("p", {}, conditionsOf(rule)),
+    element("p", {}, conditionsOf(rule, CONDITIONS_SHOWN)),
     element("p", {}, headOf(rule, LABELS_SHOWN)));
 }

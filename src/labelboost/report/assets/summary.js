@@ -21,7 +21,7 @@ function drawSummary() {
       "Every rule covers exactly as many examples here as it did in training, so these are most likely the training data. Measured on them, a model looks better than it is."));
   }
   byId("measures").append(...report.measures.map(drawMeasure));
-  byId("baseline-note").textContent = "To compare with: what one gets by always predicting the most frequent label set of these data (and, for ranks and probabilities, the frequencies of the labels).";
+  byId("baseline-note").textContent = "Baseline: what one gets by always predicting the most frequent label set of these data (and, for ranks and probabilities, the frequencies of the labels).";
   const known = data.unseen === null ? [] : [["examples whose label set training never saw",
     `${whole(data.unseen)} (${percent(data.unseen / data.examples)})`]];
   byId("facts").append(
@@ -41,7 +41,7 @@ function drawMeasure(measure) {
     element("h3", {}, measure.title),
     element("p", { class: "figure" }, decimal(measure.value), " ",
       element("span", { class: "muted small" }, measure.lower ? "\u2193 lower is better" : "\u2191 higher is better")),
-    element("p", { class: "small" }, `To compare with: ${decimal(measure.baseline)}`),
+    element("p", { class: "small" }, `Baseline: ${decimal(measure.baseline)}`),
     element("p", { class: "muted small" }, measure.meaning));
 }
 
@@ -94,7 +94,7 @@ function drawFeatures() {
   const table = new SortedTable("Features", [
     { title: "Feature", key: (row) => row.name, cell: (row) => jump(featureName(row.feature), () => showRules({ feature: row.feature })) },
     { title: "Importance", numeric: true, key: (row) => row.importance,
-      cell: (row) => [percent(row.importance), bar(largest > 0 ? row.importance / largest : 0)] },
+      cell: (row) => [`${(100 * row.importance).toFixed(2)} %`, bar(largest > 0 ? row.importance / largest : 0)] },
     { title: "Rules", numeric: true, key: (row) => row.count, cell: (row) => whole(row.count) },
   ], { sort: 1 });
   const rows = featureNames.map((name, feature) => ({ name, feature, importance: importance[feature], count: counts[feature] }));

@@ -41,10 +41,11 @@ class Pager {
 
 /**
  * A table. Columns: title, key (row to what is sorted by; none: not sortable), cell (row to content),
- * numeric, first ("ascending" or "descending", the order after the first click).
+ * numeric, first ("ascending" or "descending", the order after the first click). Where the page is
+ * narrow, the second column of a stacked table goes below the others.
  */
 class SortedTable {
-  constructor(caption, columns, { size = 20, sort = null, descending = true } = {}) {
+  constructor(caption, columns, { size = 20, sort = null, descending = true, stacked = false } = {}) {
     this.columns = columns;
     this.sort = sort;
     this.descending = descending;
@@ -59,7 +60,7 @@ class SortedTable {
     this.pager = new Pager(size, (first, end) => this.draw(first, end));
     this.node = element("div", {},
       element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-        element("table", {}, element("caption", { class: "hidden" }, caption),
+        element("table", { class: stacked ? "stacked" : null }, element("caption", { class: "hidden" }, caption),
           element("thead", {}, element("tr", {}, this.heads)), this.body)),
       this.pager.node);
   }
