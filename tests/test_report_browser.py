@@ -227,7 +227,7 @@ def test_examples_show_sets_scores_and_contributions(
         table = "#example-detail [aria-label='Scores of the labels'] table"
         order = np.argsort(-scores[row], kind="stable")
         assert column(page, table, 1) == [data.label_names[k] for k in order]
-        for text, k in zip(column(page, table, 4), order, strict=True):
+        for text, k in zip(column(page, table, 2), order, strict=True):
             assert number(text) == pytest.approx(scores[row, k], abs=0.006)
         page.select_option("#example-explained", "3")
         added = column(page, "#example-detail [aria-label='Rules that fired'] table", 3)

@@ -178,9 +178,10 @@ class ExampleExplorer {
       const notes = [set === guess ? "predicted" : null, set === right ? "true" : null,
         this.all.wasSeen(set) === false ? "never seen in training" : null].filter((note) => note !== null);
       const labels = sets.members(set).flatMap((label, index) => [index > 0 ? ", " : null, labelName(label)]);
-      return element("tr", { class: set === guess ? "chosen" : null }, element("th", { scope: "row" }, labels.length > 0 ? labels : "no label"),
+      return element("tr", { class: set === guess ? "chosen" : null },
+        element("th", { scope: "row" }, labels.length > 0 ? labels : "no label", notes.map((note) => [" ", element("span", { class: "note" }, note)]).flat()),
         element("td", { class: "numeric" }, chance === null ? "\u2013" : percent(chance)),
-        withLoss ? element("td", { class: "numeric" }, decimal(losses.get(set))) : null, element("td", {}, notes.join(", ")));
+        withLoss ? element("td", { class: "numeric" }, decimal(losses.get(set))) : null);
     });
     const how = known
       ? "Of the label sets seen in training, these fit the scores best. A set\u2019s probability is its share among all of them."
@@ -189,7 +190,7 @@ class ExampleExplorer {
     return element("div", {}, element("p", { class: "muted small" }, how + sign),
       element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Likely label sets" }, element("table", { id: "example-sets" },
         element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Label set"), element("th", { scope: "col", class: "numeric" }, "Probability"),
-          withLoss ? element("th", { scope: "col", class: "numeric" }, "Loss") : null, element("th", { scope: "col" }, ""))), element("tbody", {}, rows))));
+          withLoss ? element("th", { scope: "col", class: "numeric" }, "Loss") : null)), element("tbody", {}, rows))));
   }
 
   scoreTable(scores, right, guess) {
@@ -198,11 +199,11 @@ class ExampleExplorer {
     const yes = (set, label) => (sets.has(set, label) ? "yes" : "");
     const table = new SortedTable("Scores of the labels", [
       { title: "Label", key: (label) => labelNames[label], cell: (label) => jump(labelName(label), () => this.chooseLabel(label)) },
-      { title: "True", key: (label) => Number(sets.has(right, label)), first: "descending", cell: (label) => yes(right, label) },
-      { title: "Predicted", key: (label) => Number(sets.has(guess, label)), first: "descending", cell: (label) => yes(guess, label) },
       { title: "Score", numeric: true, key: (label) => scores[label], cell: (label) => [signed(scores[label]), divergingBar(scores[label], largest)] },
       { title: "Probability", numeric: true, key: (label) => this.all.probability(this.chosen, label), cell: (label) => percent(this.all.probability(this.chosen, label)) },
-    ], { sort: 3, size: 8 });
+      { title: "True", key: (label) => Number(sets.has(right, label)), first: "descending", cell: (label) => yes(right, label) },
+      { title: "Predicted", key: (label) => Number(sets.has(guess, label)), first: "descending", cell: (label) => yes(guess, label) },
+    ], { sort: 1, size: 8 });
     table.fill(labelNames.map((_, label) => label));
     return table.node;
   }
