@@ -431,14 +431,15 @@ def test_command(files: tuple[Path, Path], tmp_path: Path) -> None:
     arguments = ["report", "--model", str(model), "--data", str(data), "-o", str(output)]
     result = runner.invoke(app, [*arguments, "--title", "Digits", "--examples", "12"])
     assert result.exit_code == 0, result.output
-    assert result.output.strip() == str(output)
+    assert result.stdout.strip() == str(output)
     content = content_of(output)
     assert content["title"] == "Digits"
     assert len(unpack(content["examples"]["rows"])) == 12
     output.unlink()
     result = runner.invoke(app, [*arguments, "--labels", "-7"])
     assert result.exit_code == 0, result.output
-    names = [word for label in content["labels"]["names"] for word in ("--labels", label)]
+    labels = load_digits_display().label_names
+    names = [word for label in labels for word in ("--labels", label)]
     assert runner.invoke(app, [*arguments, *names]).exit_code == 0
 
 
@@ -457,7 +458,9 @@ def test_command_answers_bad_input_with_one_line(files: tuple[Path, Path], tmp_p
         options = {"--model": model, "--data": data, "-o": output, **changed}
         result = runner.invoke(app, ["report", *(str(p) for pair in options.items() for p in pair)])
         assert result.exit_code == 1, result.output
-        assert result.output.startswith("error: ")
-        assert result.output.count("\n") == 1
+        assert result.stdout == ""
+        told = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+        assert len(told) == 1
+        assert told[0].startswith("error: ")
         assert not output.exists()
     assert runner.invoke(app, ["report"]).exit_code == 2
