@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.21" "ninja>=1.11"
-SOURCES := $(shell find core src -name '*.cpp' -o -name '*.hpp' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' -o -name '*.csv') CMakeLists.txt pyproject.toml
+SOURCES := $(shell find core src -name '*.cpp' -o -name '*.hpp' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' -o -name '*.csv' -o -path '*/assets/*') CMakeLists.txt pyproject.toml
 SANITIZED := build/sanitized
 
 .PHONY: demo test lint check wheel wheel-test sanitize oracle bench bench-quick bench-environments clean help

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from labelboost import cli_experiment
+from labelboost import cli_experiment, cli_report
 from labelboost.demo import run_demo
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(cli_experiment.app, name="experiment")
+app.command()(cli_report.report)
 
 
 def _show_version(wanted: bool) -> None:
