@@ -69,14 +69,15 @@ def measure_all(
 ) -> dict[str, float | None]:
     """Compute measures; None for those that make no sense with a single label."""
     label_sets = np.asarray(model.predict(dataset.X)).reshape(dataset.Y.shape)
-    predictions = Predictions(
-        truth=dataset.Y,
-        label_sets=label_sets,
-        scores=model.decision_function(dataset.X),
-        probabilities=model.predict_proba(dataset.X),
-    )
-    possible = [name for name in names if dataset.n_labels > 1 or name not in NEEDS_SEVERAL_LABELS]
-    found = compute_measures(possible, predictions)
+    scores, likely = model.decision_function(dataset.X), model.predict_proba(dataset.X)
+    matrices = [dataset.Y, label_sets, scores, likely]
+    possible = list(names)
+    if dataset.n_labels == 1:
+        # scikit-learn takes one column for two classes, both of which count. Two equal columns
+        # have the measures of one label.
+        matrices = [np.repeat(matrix, 2, axis=1) for matrix in matrices]
+        possible = [name for name in names if name not in NEEDS_SEVERAL_LABELS]
+    found = compute_measures(possible, Predictions(*matrices))
     return {
         name: found[name] if name in found and math.isfinite(found[name]) else None
         for name in names

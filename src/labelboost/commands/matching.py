@@ -157,7 +157,7 @@ def _new_codes(
     code = {category: c for c, category in enumerate(known)}
     unseen = [category for category in own if category not in code]
     if unseen:
-        note(f"feature {name} has {_listed('category', unseen)} not known to the model")
+        note(f"feature {name}: {_listed('category', unseen)} not known to the model")
     return np.array([code.get(category, len(known)) for category in own], dtype=np.float64)
 
 

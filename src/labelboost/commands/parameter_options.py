@@ -51,6 +51,8 @@ def _annotation(owners: dict[str, Parameter], estimators: Registry) -> Any:
     }
     if all(parameter.kind.is_flag for parameter in owners.values()):
         shared["help"] = escape(f"{first.help} {default}".strip())
+        # In a list of their own, as the names of two options take much room.
+        shared["rich_help_panel"] = f"{panel}, yes or no"
         names = f"{first.option}/--no-{first.option[2:]}"
         return Annotated[bool | None, typer.Option(names, **shared)]
     return Annotated[
