@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import re
@@ -516,6 +517,22 @@ def test_bad_usage_has_exit_code_2() -> None:
         assert outcome.stdout == "", command
         assert message in " ".join(outcome.stderr.replace("│", " ").split()), command
     assert not Path("new.json.gz").exists()
+
+
+def test_names_that_a_model_cannot_have_are_refused_before_training() -> None:
+    data = make_multilabel(20, 2, 2, random_state=1)
+    save_dataset(replace(data, label_names=("a", "a")), "a.npz")
+    refused = run("train", "a.npz", "-m", "m.json.gz", code=1).stderr
+    assert 'the label "a" occurs twice' in refused
+
+
+@pytest.mark.parametrize("content", [b"", b"[" * 3000, b"\x1f\x8b\x08" + b"x" * 40, b"{}\n"])
+def test_info_about_anything_else_is_an_error(content: bytes) -> None:
+    for name in ("a.json.gz", "a.csv.gz", "a.npz"):
+        Path(name).write_bytes(content)
+        run("info", name, "--labels", "y", code=1)
+        Path(name).write_bytes(gzip.compress(content))
+        run("info", name, "--labels", "y", code=1)
 
 
 def test_errors_about_standard_input() -> None:

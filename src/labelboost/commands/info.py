@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,8 +57,8 @@ def _model_header(file: Path) -> dict[str, Any] | None:
         with gzip.open(file) as content:
             line = content.readline(LONGEST_HEADER)
         header = json.loads(line + b"null}")
-    except (OSError, EOFError, ValueError):  # not compressed, cut off, or no JSON
-        return None
+    except (gzip.BadGzipFile, zlib.error, EOFError, ValueError, RecursionError):
+        return None  # not compressed, damaged, cut off, or no JSON
     is_model = isinstance(header, dict) and header.get("format") == MODEL_FORMAT
     return header if is_model else None
 

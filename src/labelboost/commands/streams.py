@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -45,6 +46,8 @@ def check_target(target: Path) -> None:
     folder = target.absolute().parent
     if not folder.is_dir():
         raise FileNotFoundError(f"cannot write to {target}: there is no folder {folder}; create it")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"cannot write to {target}: its folder is read-only for you")
 
 
 def json_text(value: Any) -> str:

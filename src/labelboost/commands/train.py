@@ -3,6 +3,7 @@
 # Annotations are evaluated at once here, as those of the command mention local variables.
 import inspect
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -86,6 +87,7 @@ def train_command(estimators: Registry = ESTIMATORS) -> Callable[..., None]:
             raise typer.BadParameter("only DATA can be standard input", param_hint="--valid")
         check_target(model)
         dataset = for_training(reading.load(data))
+        _check_names(dataset)
         validation = None if valid is None else _load_validation(valid, dataset, reading, reporting)
         settings["categorical_features"] = _categorical(dataset, categorical_features or [])
         fitted = estimators[estimator](**settings, verbose=int(not reporting.quiet))
@@ -106,6 +108,18 @@ def train_command(estimators: Registry = ESTIMATORS) -> Callable[..., None]:
 
     train.__annotations__["parameters"] = parameter_options(estimators)
     return command(train)
+
+
+def _check_names(dataset: Dataset) -> None:
+    """Refuse, before training, names that a model cannot have."""
+    named = [dataset.label_names, *dataset.categories.values()]
+    for what, names in zip(("label", *("category" for _ in named[1:])), named, strict=True):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if repeated:
+            raise ValueError(
+                f"{dataset.name}: the {what} {show(repeated[0])} occurs twice; give them "
+                "different names"
+            )
 
 
 def _load_validation(
