@@ -25,6 +25,7 @@ from labelboost.commands.estimators import ESTIMATORS
 from labelboost.commands.reading import REMEDIES
 from labelboost.data import Dataset, load_dataset, make_multilabel, save_dataset
 from labelboost.experiments.measures import MEASURES
+from labelboost.persistence.container import VERSION
 
 ODD = ('<script>alert("1")</script>', 'a, "b"; c', "größe ✓", "[bold]x[/bold]", "é\tz", "it's")
 SIZES = {"rules": "--n-rules", "trees": "--n-trees"}
@@ -278,10 +279,18 @@ def test_numbers_of_predictions(loss: str) -> None:
     lines = run("predict", "a.parquet", "-m", "m.json.gz", "--json-lines").stdout
     assert [json.loads(line) for line in lines.splitlines()] == sets
     if loss == "label_logistic":
+        run("explain", "a.parquet", "-m", "m.json.gz")
         refused = run("predict", "a.parquet", "-m", "m.json.gz", "--top", 2, code=1)
         assert "label-wise loss" in refused.stderr
         return
     top = as_json("predict", "a.parquet", "-m", "m.json.gz", "--top", 2)
+    explained = as_json("explain", "a.parquet", "-m", "m.json.gz", "--top", 2)["label_sets"]
+    assert [{k: v for k, v in own.items() if k != "loss"} for own in explained] == (
+        top[0]["label_sets"]
+    )
+    shares = np.exp([-own["loss"] for own in explained])
+    ratio = explained[0]["probability"] / explained[1]["probability"]
+    assert shares[0] / shares[1] == pytest.approx(ratio)
     assert all(len(example["label_sets"]) == 2 for example in top)
     rows = rows_of(run("predict", "a.parquet", "-m", "m.json.gz", "--top", 2).stdout)
     assert rows[0] == ["example", "rank", "probability", *data.label_names]
@@ -304,6 +313,8 @@ def test_explanations_add_up_to_the_scores(odd: str) -> None:
         assert total.tolist() == list(found["scores"].values())
         assert found["rules"][0]["rule"] == 0
         assert len(found["label_sets"]) == 2
+        first, second = (entry["loss"] for entry in found["label_sets"])
+        assert first <= second
     text = run("explain", "odd.csv", "-m", odd, "-e", 17).stdout
     assert text.startswith("predicted: {")
     assert "in general:" in text
@@ -367,7 +378,7 @@ def test_info_about_data() -> None:
 def test_info_about_a_model(odd: str) -> None:
     found = as_json("info", odd)
     assert found["kind"] == "model"
-    assert found["format_version"] == 1
+    assert found["format_version"] == VERSION
     assert found["bytes"] == Path(odd).stat().st_size
     assert found["parameters"]["random_state"] == 1
     assert found["nominal_features"] == 1

@@ -18,8 +18,9 @@ from labelboost.estimators.base import BoostingClassifier
 Registry = Mapping[str, type[BoostingClassifier]]
 ESTIMATORS: Registry = {"rules": RuleBoostingClassifier}
 """Values of `--estimator`; the first one is the default. Add new estimators here."""
-OTHERWISE = ("verbose", "categorical_features")
-"""Parameters that `labelboost train` sets by options of its own."""
+OTHERWISE = ("verbose", "categorical_features", "warm_start")
+"""Parameters that `labelboost train` sets by options of its own, or that mean nothing to a model
+that is trained once."""
 INTEGER = re.compile(r"[-+]?\d+", re.ASCII)
 ENTRY = re.compile(r"(\w+) : ")
 

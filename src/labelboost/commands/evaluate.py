@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 from labelboost.commands.command import Reporting, command
 from labelboost.commands.models import ModelOption, load_labelled, open_model
 from labelboost.commands.reading import DataArgument, Reading
-from labelboost.commands.streams import json_text, table_text, write_result
+from labelboost.commands.streams import finite, json_text, table_text, write_result
 from labelboost.data import Dataset
 from labelboost.data.files import nearest, show
 from labelboost.experiments.measures import MEASURES, Predictions, compute_measures
@@ -78,10 +77,7 @@ def measure_all(
         matrices = [np.repeat(matrix, 2, axis=1) for matrix in matrices]
         possible = [name for name in names if name not in NEEDS_SEVERAL_LABELS]
     found = compute_measures(possible, Predictions(*matrices))
-    return {
-        name: found[name] if name in found and math.isfinite(found[name]) else None
-        for name in names
-    }
+    return {name: finite(found[name]) if name in found else None for name in names}
 
 
 def measures_text(values: dict[str, float | None]) -> str:

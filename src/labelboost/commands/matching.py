@@ -50,14 +50,23 @@ def match_features(dataset: Dataset, columns: Columns, note: Note, *, sparse_fil
     else:
         ordered = _in_order(dataset, columns.feature_names, note, sparse_file)
     changes: dict[int, NDArray[np.float64]] = {}
+    categories = dict(ordered.categories)
     for j, nominal in enumerate(columns.nominal):
-        codes = _new_codes(ordered, j, bool(nominal), columns.categories.get(j), note)
-        if codes is not None:
-            changes[j] = codes
+        known = columns.categories.get(j)
+        _check_kind(ordered, j, bool(nominal), known)
+        own = ordered.categories.get(j)
+        if known is None or own is None or own == known:
+            continue
+        code = {category: c for c, category in enumerate(known)}
+        unseen = [category for category in own if category not in code]
+        if unseen:
+            name = show(ordered.feature_names[j])
+            note(f"feature {name}: {_listed('category', unseen)} not known to the model")
+        changes[j] = np.array([code.get(c, len(known)) for c in own], dtype=np.float64)
+        categories[j] = (*known, " or ".join(unseen)) if unseen else known
     if not changes:
         return ordered
-    # The names of its categories end where codes begin that the model does not know.
-    return replace(ordered, X=_recode(ordered.X, changes), categories={})
+    return replace(ordered, X=_recode(ordered.X, changes), categories=categories)
 
 
 def match_labels(dataset: Dataset, columns: Columns, note: Note, *, sparse_file: bool) -> Dataset:
@@ -65,8 +74,9 @@ def match_labels(dataset: Dataset, columns: Columns, note: Note, *, sparse_file:
     given, expected = dataset.label_names, columns.label_names
     if given == expected:
         return dataset
-    unknown = [name for name in given if name not in set(expected)]
-    absent = [name for name in expected if name not in set(given)]
+    known, own = set(expected), set(given)
+    unknown = [name for name in given if name not in known]
+    absent = [name for name in expected if name not in own]
     if columns.labels_are_numbered and (unknown or absent) and len(given) == len(expected):
         note("the model knows no names of labels; they are taken in the order of the data")
         return replace(dataset, label_names=expected)
@@ -129,20 +139,19 @@ def _with_zeros(dataset: Dataset, names: Sequence[str]) -> Dataset:
     )
 
 
-def _new_codes(
-    dataset: Dataset, j: int, nominal: bool, known: tuple[str, ...] | None, note: Note
-) -> NDArray[np.float64] | None:
-    """What the codes of a feature become; None if they stay, or if it has none."""
-    name, own = show(dataset.feature_names[j]), dataset.categories.get(j)
+def _check_kind(dataset: Dataset, j: int, nominal: bool, known: tuple[str, ...] | None) -> None:
+    """Refuse a feature that holds numbers here and categories in the model, or the reverse."""
+    own = dataset.categories.get(j)
+    if nominal == dataset.nominal[j] and (known is None) == (own is None):
+        return
+    name = show(dataset.feature_names[j])
     if not nominal and dataset.nominal[j]:
         listed = _shortened(own) if own else "codes"
         raise ValueError(
             f"{dataset.name}: feature {name} holds categories ({listed}), but it was numeric when "
             "the model was trained; look for values that are not numbers"
         )
-    if known is not None and own is None:
-        if _all_missing(dataset.X, j):
-            return None
+    if known is not None and own is None and not _all_missing(dataset.X, j):
         raise ValueError(
             f"{dataset.name}: feature {name} holds numbers, but when the model was trained it held "
             f"categories ({_shortened(known)}); write their names"
@@ -152,13 +161,6 @@ def _new_codes(
             f"{dataset.name}: feature {name} holds categories ({_shortened(own)}), of which the "
             "model knows the codes only; name them with labelboost.estimators.name_columns"
         )
-    if known is None or own is None or own == known:
-        return None
-    code = {category: c for c, category in enumerate(known)}
-    unseen = [category for category in own if category not in code]
-    if unseen:
-        note(f"feature {name}: {_listed('category', unseen)} not known to the model")
-    return np.array([code.get(category, len(known)) for category in own], dtype=np.float64)
 
 
 def _recode(X: Features, changes: dict[int, NDArray[np.float64]]) -> Features:

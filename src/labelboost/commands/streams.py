@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -53,6 +54,11 @@ def check_target(target: Path) -> None:
 def json_text(value: Any) -> str:
     """A JSON document and a newline; in ASCII, so that every name survives."""
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
+
+
+def finite(number: float) -> float | None:
+    """The number, or None if it is one that JSON does not have."""
+    return number if math.isfinite(number) else None
 
 
 def json_lines(values: Iterable[Any]) -> str:
