@@ -15,7 +15,7 @@ from labelboost import RuleBoostingClassifier
 from labelboost.commands.matching import columns_of_data, match_features, match_labels
 from labelboost.commands.reading import select_features
 from labelboost.data import Dataset, make_multilabel
-from labelboost.estimators import columns_of, name_columns
+from labelboost.estimators.naming import columns_of, name_columns
 
 ESTIMATORS = [RuleBoostingClassifier]
 

@@ -285,9 +285,9 @@ def test_numbers_of_predictions(loss: str) -> None:
         return
     top = as_json("predict", "a.parquet", "-m", "m.json.gz", "--top", 2)
     explained = as_json("explain", "a.parquet", "-m", "m.json.gz", "--top", 2)["label_sets"]
-    assert [{k: v for k, v in own.items() if k != "loss"} for own in explained] == (
-        top[0]["label_sets"]
-    )
+    for own, other in zip(explained, top[0]["label_sets"], strict=True):
+        assert own["labels"] == other["labels"]
+        assert own["probability"] == pytest.approx(other["probability"])
     shares = np.exp([-own["loss"] for own in explained])
     ratio = explained[0]["probability"] / explained[1]["probability"]
     assert shares[0] / shares[1] == pytest.approx(ratio)

@@ -14,7 +14,7 @@ from labelboost.commands.models import ModelOption, load_examples, open_model
 from labelboost.commands.reading import DataArgument, Reading
 from labelboost.commands.rule_list import NumberedRule, RuleWriter
 from labelboost.commands.streams import finite, json_text, on_one_line, table_text, write_result
-from labelboost.estimators import Columns
+from labelboost.estimators.naming import Columns
 from labelboost.wording import format_score
 
 

@@ -159,7 +159,7 @@ def _check_kind(dataset: Dataset, j: int, nominal: bool, known: tuple[str, ...] 
     if known is None and own is not None:
         raise ValueError(
             f"{dataset.name}: feature {name} holds categories ({_shortened(own)}), of which the "
-            "model knows the codes only; name them with labelboost.estimators.name_columns"
+            "model knows the codes only; name them with labelboost.estimators.naming.name_columns"
         )
 
 

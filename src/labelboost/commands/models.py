@@ -13,8 +13,8 @@ from labelboost.commands.matching import match_features, match_labels
 from labelboost.commands.reading import Reading
 from labelboost.commands.streams import STANDARD
 from labelboost.data import Dataset
-from labelboost.estimators import Columns, columns_of
 from labelboost.estimators.base import BoostingClassifier
+from labelboost.estimators.naming import Columns, columns_of
 
 ModelOption = Annotated[
     Path, typer.Option("--model", "-m", help="A file that `labelboost train` has written.")

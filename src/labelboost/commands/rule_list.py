@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelboost.estimators import Columns
+from labelboost.estimators.naming import Columns
 from labelboost.model import Condition, Rule
 from labelboost.wording import describe_conditions, describe_rule
 

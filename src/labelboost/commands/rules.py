@@ -21,7 +21,7 @@ from labelboost.commands.streams import (
     write_result,
 )
 from labelboost.data.files import nearest, show
-from labelboost.estimators import Columns
+from labelboost.estimators.naming import Columns
 
 
 class Order(StrEnum):

@@ -25,8 +25,8 @@ from labelboost.commands.reading import DataArgument, Reading, for_training
 from labelboost.commands.streams import STANDARD, check_target, json_text, write_result
 from labelboost.data import Dataset
 from labelboost.data.files import nearest, show
-from labelboost.estimators import name_columns
 from labelboost.estimators.base import BoostingClassifier
+from labelboost.estimators.naming import name_columns
 
 
 def train_command(estimators: Registry = ESTIMATORS) -> Callable[..., None]:
