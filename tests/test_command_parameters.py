@@ -174,7 +174,7 @@ def test_wrong_values_are_errors_of_usage(
     assert not Path("m.json.gz").exists()
 
 
-BOTH = {**ESTIMATORS, "stumps": Stumps}
+BOTH = {"rules": RuleBoostingClassifier, "stumps": Stumps}
 
 
 def test_a_parameter_of_another_estimator_is_refused(data: str) -> None:

@@ -154,7 +154,7 @@ def _fit(
     except (ValueError, TypeError) as error:
         # What is wrong with a parameter is told by its name.
         for name in settings:
-            if str(error).startswith(f"{name} "):
+            if str(error).startswith((f"{name} ", f"{name}=")):
                 option = f"--{name.replace('_', '-')}"
                 raise typer.BadParameter(str(error), param_hint=option) from error
         raise
