@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -52,6 +54,19 @@ def test_reports_are_written_beside_the_results(
     assert expected <= {path.name for path in written}
     assert all(path.parent == results / "reports" for path in written)
     assert all(path.stat().st_size > 100 for path in written)
+
+
+def test_experiments_as_json(results: Path) -> None:
+    def as_json(*arguments: object) -> Any:
+        outcome = CliRunner().invoke(app, ["experiment", *map(str, arguments), "--json"])
+        assert outcome.exit_code == 0, outcome.output
+        return json.loads(outcome.stdout)
+
+    again = as_json("run", results.parent / "small.toml", "--results", results, "--jobs", 1)
+    assert again == {"results": str(results), "tasks": 20, "done": 20, "failed": 0}
+    files = as_json("tables", results)["files"]
+    assert files
+    assert all(Path(path).is_file() for path in files)
 
 
 def test_reports_go_where_they_are_wanted(results: Path, tmp_path: Path) -> None:

@@ -1,22 +1,33 @@
-"""The command `labelboost`: argument parsing only."""
+"""The command `labelboost`: all commands, put together."""
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
 import typer
 
-from labelboost import cli_experiment, cli_report
-from labelboost.demo import run_demo
+from labelboost import cli_experiment
+from labelboost.commands.command import INTERRUPTED
+from labelboost.commands.demo import demo
+from labelboost.commands.evaluate import evaluate
+from labelboost.commands.explain import explain
+from labelboost.commands.info import info
+from labelboost.commands.predict import predict
+from labelboost.commands.report import report
+from labelboost.commands.rules import rules
+from labelboost.commands.train import train_command
 
 app = typer.Typer(
-    help="Boosted multi-label rules that get whole label sets right.",
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,
 )
+app.command(name="train")(train_command())
+for function in (predict, evaluate, rules, explain, report, info, demo):
+    app.command()(function)
 app.add_typer(cli_experiment.app, name="experiment")
-app.command()(cli_report.report)
 
 
 def _show_version(wanted: bool) -> None:
@@ -39,32 +50,26 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Boosted multi-label rules that get whole label sets right."""
+    """Boosted multi-label rules that get whole label sets right.
 
+    Examples:
 
-@app.command()
-def demo(
-    rules: Annotated[
-        int, typer.Option(min=1, help="Rules per model, default rule included.")
-    ] = 300,
-    jobs: Annotated[
-        int | None, typer.Option(help="Number of threads; -1 for all there are.")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Decides all that is random.")
-    ] = 1,
-    labels: Annotated[
-        int | None,
-        typer.Option(min=2, help="Use synthetic data with so many labels, not the digits."),
-    ] = None,
-) -> None:
-    """Train three models on handwritten digits, compare them and show the strongest rules."""
-    run_demo(n_rules=rules, n_jobs=jobs, seed=seed, n_labels=labels)
+    labelboost train emotions.arff --model emotions.json.gz
+
+    labelboost evaluate emotions-test.arff --model emotions.json.gz
+
+    labelboost rules emotions.json.gz --sort effect --top 10
+
+    Exit codes: 0 done, 1 bad input, 2 bad usage, 130 interrupted.
+    """
 
 
 def main() -> None:
     """Run the command."""
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:  # while arguments were read
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

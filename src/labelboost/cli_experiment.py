@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from labelboost.commands.command import INTERRUPTED, Reporting, command
+from labelboost.commands.streams import json_text, write_result
 from labelboost.experiments import read_configuration, read_results
 from labelboost.experiments.cluster import DaskCluster
 from labelboost.experiments.display import Display
@@ -26,23 +25,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-FAILED = 1
-INTERRUPTED = 130
-
-
-@contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn what is wrong with the input into one line and exit code 1."""
-    try:
-        yield
-    except (ValueError, OSError, ImportError) as error:
-        Console(stderr=True).print(
-            f"error: {error}", markup=False, highlight=False, soft_wrap=True, style="red"
-        )
-        raise typer.Exit(FAILED) from error
-
 
 @app.command()
+@command
 def run(
     configuration: Annotated[
         str, typer.Argument(help="A TOML file, or one of the presets: paper, quick.")
@@ -64,35 +49,39 @@ def run(
         str | None,
         typer.Option(help="Address of a Dask scheduler whose workers are to do the work."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")] = False,
+    *,
+    reporting: Reporting,
 ) -> None:
     """Train and evaluate all that a configuration names; go on where an earlier run stopped.
 
-    Examples: labelboost experiment run quick
+    Examples:
+
+    labelboost experiment run quick
 
     labelboost experiment run paper --data-folder data --jobs 2
     """
-    with clear_errors():
-        experiment = read_configuration(configuration, data_folder)
-        if data:
-            experiment = experiment.only(data)
-        folder = results or Path("experiments") / experiment.name
-        n_jobs = jobs or len(os.sched_getaffinity(0))
-        executor = DaskCluster(scheduler) if scheduler else LocalProcesses(n_jobs)
-        n_workers = executor.n_workers
-        console = Console(stderr=True)
-        try:
-            with Display(console, n_workers, quiet) as display:
-                outcome = run_experiment(experiment, folder, executor, display)
-        except KeyboardInterrupt:
-            console.print(f"stopped; what is done is in {folder}, and the same command goes on")
-            raise typer.Exit(INTERRUPTED) from None
-    if not quiet:
-        done = outcome.done_before + outcome.done
-        typer.echo(f"{done} of {len(experiment.tasks)} tasks done; results are in {folder}")
+    experiment = read_configuration(configuration, data_folder)
+    if data:
+        experiment = experiment.only(data)
+    folder = results or Path("experiments") / experiment.name
+    n_jobs = jobs or len(os.sched_getaffinity(0))
+    executor = DaskCluster(scheduler) if scheduler else LocalProcesses(n_jobs)
+    n_workers = executor.n_workers
+    console = Console(stderr=True)
+    try:
+        with Display(console, n_workers, reporting.quiet) as display:
+            outcome = run_experiment(experiment, folder, executor, display)
+    except KeyboardInterrupt:
+        console.print(f"stopped; what is done is in {folder}, and the same command goes on")
+        raise typer.Exit(INTERRUPTED) from None
+    done, n_tasks = outcome.done_before + outcome.done, len(experiment.tasks)
+    if reporting.as_json:
+        counts = {"tasks": n_tasks, "done": done, "failed": outcome.failed}
+        write_result(json_text({"results": str(folder), **counts}))
+    elif not reporting.quiet:
+        write_result(f"{done} of {n_tasks} tasks done; results are in {folder}\n")
     if outcome.failed:
-        typer.echo(f"error: {outcome.failed} tasks failed; their files say why", file=sys.stderr)
-        raise typer.Exit(FAILED)
+        raise ValueError(f"{outcome.failed} tasks failed; their files say why")
 
 
 Results = Annotated[Path, typer.Argument(help="A folder that `experiment run` has filled.")]
@@ -105,44 +94,67 @@ Chosen = Annotated[
 
 
 @app.command()
-def tables(results: Results, output: Output = None, data: Chosen = None) -> None:
+@command
+def tables(
+    results: Results, output: Output = None, data: Chosen = None, *, reporting: Reporting
+) -> None:
     """Write tables of training times and losses, beside the published ones.
 
-    Markdown, CSV, LaTeX and HTML. Example: labelboost experiment tables experiments/paper
+    Markdown, CSV, LaTeX and HTML.
+
+    Example:
+
+    labelboost experiment tables experiments/paper
     """
-    with clear_errors():
-        _list(write_tables(read_results(results), _reports(results, output), data=data))
+    _list(write_tables(read_results(results), _reports(results, output), data=data), reporting)
 
 
 @app.command()
+@command
 def significance(
     results: Results,
     output: Output = None,
     measure: Annotated[str, typer.Option(help="What to compare the variants by.")] = "subset_01",
+    *,
+    reporting: Reporting,
 ) -> None:
-    """Test whether the variants differ: Friedman test, Nemenyi test, critical differences."""
-    with clear_errors():
-        found = read_results(results)
-        _list(write_significance(found, _reports(results, output), measure=measure))
+    """Test whether the variants differ: Friedman test, Nemenyi test, critical differences.
+
+    Example:
+
+    labelboost experiment significance experiments/paper --measure hamming
+    """
+    found = read_results(results)
+    _list(write_significance(found, _reports(results, output), measure=measure), reporting)
 
 
 @app.command()
+@command
 def plots(
     results: Results,
     output: Output = None,
     data: Chosen = None,
     measure: Annotated[str, typer.Option(help="The measure of quality to draw.")] = "subset_01",
+    *,
+    reporting: Reporting,
 ) -> None:
-    """Draw what binning gains and costs, where time goes, and how the loss falls."""
-    with clear_errors():
-        found = read_results(results)
-        _list(write_plots(found, _reports(results, output), data=data, measure=measure))
+    """Draw what binning gains and costs, where time goes, and how the loss falls.
+
+    Example:
+
+    labelboost experiment plots experiments/paper --data yeast
+    """
+    found = read_results(results)
+    written = write_plots(found, _reports(results, output), data=data, measure=measure)
+    _list(written, reporting)
 
 
 def _reports(results: Path, output: Path | None) -> Path:
     return output or results / "reports"
 
 
-def _list(paths: list[Path]) -> None:
-    for path in paths:
-        typer.echo(path)
+def _list(paths: list[Path], reporting: Reporting) -> None:
+    if reporting.as_json:
+        write_result(json_text({"files": [str(path) for path in paths]}))
+    elif not reporting.quiet:
+        write_result("".join(f"{path}\n" for path in paths))

@@ -46,41 +46,91 @@ class Result:
     macro_f1: float
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All models, and what they were trained on."""
+
+    dataset: Dataset
+    n_train: int
+    n_test: int
+    results: dict[str, Result]
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures of the table."""
+        return {
+            "data": self.dataset.name,
+            "train_examples": self.n_train,
+            "test_examples": self.n_test,
+            "models": [
+                {
+                    "model": name,
+                    "rules": result.model.n_rules_,
+                    "seconds": result.seconds,
+                    "subset_loss_percent": result.subset_loss,
+                    "hamming_loss_percent": result.hamming_loss,
+                    "micro_f1_percent": result.micro_f1,
+                    "macro_f1_percent": result.macro_f1,
+                }
+                for name, result in self.results.items()
+            ],
+        }
+
+
 def run_demo(
     *,
     n_rules: int = 300,
     n_jobs: int | None = None,
     seed: int = 1,
     n_labels: int | None = None,
+    quiet: bool = False,
     console: Console | None = None,
 ) -> None:
-    """Run the demonstration; with `n_labels`, on synthetic data instead of the digits."""
+    """Run the demonstration; with `n_labels`, on synthetic data instead of the digits.
+
+    `quiet`: show the results only.
+    """
     console = console or Console(highlight=False)
     console.width = min(console.width, MAX_WIDTH) if console.is_terminal else MAX_WIDTH
+    found = compare_variants(
+        n_rules=n_rules,
+        n_jobs=n_jobs,
+        seed=seed,
+        n_labels=n_labels,
+        console=None if quiet else console,
+    )
+    if not quiet:
+        console.print()
+    console.print(_comparison(found.results))
+    console.print(
+        "Subset 0/1 loss is the share of examples with any label wrong, Hamming loss the share of "
+        "wrong labels; losses should be low, F1 high, and the best of each column is bold.\n"
+    )
+    _print_rules(console, found.results[EXPLAINED].model, found.dataset, found.n_train)
+
+
+def compare_variants(
+    *, n_rules: int, n_jobs: int | None, seed: int, n_labels: int | None, console: Console | None
+) -> Comparison:
+    """Train and test all variants; `console`, if any, shows how far that has come."""
     dataset = load_digits_display() if n_labels is None else _synthetic(n_labels, seed)
     train, test = train_test_split(
         np.arange(dataset.n_examples), test_size=TEST_SHARE, random_state=seed
     )
-    console.print(_introduction(dataset, len(train), len(test)))
+    if console:
+        console.print(_introduction(dataset, len(train), len(test)))
     common: dict[str, Any] = {"n_rules": n_rules, "n_jobs": n_jobs, "random_state": seed}
     if dataset.nominal_indices:
         common["categorical_features"] = dataset.nominal_indices
     results: dict[str, Result] = {}
     for name, parameters in VARIANTS.items():
-        if console.is_terminal:
+        if console and console.is_terminal:
             # The estimator draws its progress bar below this line.
             console.print(f"Training {name}", style="bold")
-        model = RuleBoostingClassifier(**common, **parameters, verbose=1)
+        model = RuleBoostingClassifier(**common, **parameters, verbose=int(console is not None))
         results[name] = _train_and_test(model, dataset, train, test)
-        if not console.is_terminal:
+        if console and not console.is_terminal:
             console.print(f"trained {name}: {_length(results[name])}")
-    console.print()
-    console.print(_comparison(results))
-    console.print(
-        "Subset 0/1 loss is the share of examples with any label wrong, Hamming loss the share of "
-        "wrong labels; losses should be low, F1 high, and the best of each column is bold.\n"
-    )
-    _print_rules(console, results[EXPLAINED].model, dataset, len(train))
+    return Comparison(dataset, len(train), len(test), results)
 
 
 def _synthetic(n_labels: int, seed: int) -> Dataset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +11,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Features: TypeAlias = "NDArray[np.floating[Any]] | sp.csr_array[Any] | sp.csc_array[Any]"
+DENSE_ENOUGH = 0.5
+"""Sparse matrices with a larger share of entries are better stored densely."""
+
+
+def stored_well(X: Features) -> Features:
+    """Return X in the form that is quicker to train on; the model is the same."""
+    if isinstance(X, np.ndarray) or X.nnz <= DENSE_ENOUGH * X.shape[0] * X.shape[1]:
+        return X
+    return X.toarray()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +30,7 @@ class Dataset:
     X: Features
     """Features, (N, L) of float32 or float64, dense or sparse. NaN: missing."""
     Y: NDArray[np.uint8]
-    """Labels, (N, K), 1 where the label applies and 0 elsewhere."""
+    """Labels, (N, K), 1 where the label applies and 0 elsewhere. K = 0 if they are not known."""
     feature_names: tuple[str, ...]
     label_names: tuple[str, ...]
     nominal: NDArray[np.bool_]
@@ -56,6 +65,11 @@ class Dataset:
         """The columns of the nominal features, ascending."""
         return [int(index) for index in np.flatnonzero(self.nominal)]
 
+    def without_labels(self) -> Dataset:
+        """The same examples, as if nothing were known about their labels."""
+        unknown = np.zeros((self.n_examples, 0), dtype=np.uint8)
+        return replace(self, Y=unknown, label_names=())
+
     @property
     def cardinality(self) -> float:
         """Mean number of labels per example."""
@@ -64,6 +78,8 @@ class Dataset:
     @property
     def n_label_sets(self) -> int:
         """Number of distinct label sets."""
+        if not self.n_labels:
+            return 1
         # One opaque item per row: np.unique then compares bytes and does not sort by K columns.
         packed = np.ascontiguousarray(np.packbits(self.Y, axis=1))
         return len(np.unique(packed.view(f"V{packed.shape[1]}")))
@@ -89,11 +105,11 @@ def _check_labels(Y: NDArray[np.uint8], n_examples: int) -> None:
     if not isinstance(Y, np.ndarray) or Y.dtype != np.uint8:
         got = f"an array of {Y.dtype}" if isinstance(Y, np.ndarray) else type(Y).__name__
         raise TypeError(f"Y must be a NumPy array of uint8, got {got}")
-    if Y.ndim != 2 or Y.shape[1] == 0:
+    if Y.ndim != 2:
         raise ValueError(f"Y must have the shape (examples, labels), got {Y.shape}")
     if Y.shape[0] != n_examples:
         raise ValueError(f"X has {n_examples} examples, but Y has {Y.shape[0]}")
-    if Y.max() > 1:
+    if Y.max(initial=0) > 1:
         row, column = np.argwhere(Y > 1)[0]
         raise ValueError(f"Y must hold 0 and 1 only, got {Y[row, column]} at [{row}, {column}]")
 

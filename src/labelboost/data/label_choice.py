@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from labelboost.data.files import Location, nearest, show
 from labelboost.data.mulan_xml import columns_of_labels
 
-Labels: TypeAlias = "int | str | PathLike[str] | Sequence[str] | None"
+
+class NoLabels(Enum):
+    """The type of `NO_LABELS`."""
+
+    NO_LABELS = "no labels"
+
+
+NO_LABELS: Final = NoLabels.NO_LABELS
+"""All columns are features, as in data whose labels are to be predicted."""
+
+Labels: TypeAlias = "int | str | PathLike[str] | Sequence[str] | NoLabels | None"
 """A number of columns at the start (or, negative, at the end), a prefix such as `label_*`, a Mulan
-XML file, or the names of columns."""
+XML file, the names of columns, or `NO_LABELS`."""
 
 
 def choose_labels(labels: Labels, names: tuple[str, ...], location: Location) -> list[int]:
     """Find the columns that are labels, ascending. Raises ValueError unless features remain."""
+    if labels is NO_LABELS:
+        return []
     if labels is None:
         beside = location.beside(".xml")
         if not beside.is_file():

@@ -49,14 +49,19 @@ class _Entries:
     values: NDArray[np.float64]
 
 
-def read_libsvm(location: Location, encoding: str, zero_based: ZeroBased) -> Dataset:
-    """Read a file. Labels are named by their ids, features by their indices, as written."""
+def read_libsvm(
+    location: Location, encoding: str, zero_based: ZeroBased, *, labelled: bool = True
+) -> Dataset:
+    """Read a file. Labels are named by their ids, features by their indices, as written.
+
+    Unless it must be `labelled`, it may have none.
+    """
     if zero_based != "auto" and not isinstance(zero_based, bool):
         raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}')
     reader = _Reader(location, read_text(location, encoding).split("\n"))
     header, entries = reader.read()
     base, n_features = reader.count_features(header, entries, zero_based)
-    ids = reader.label_ids(header, entries)
+    ids = reader.label_ids(header, entries, labelled)
     order = np.lexsort((entries.indices, entries.rows))
     rows, columns = entries.rows[order], entries.indices[order] - base
     values = entries.values[order]
@@ -215,10 +220,10 @@ class _Reader:
             )
         return base, n_features
 
-    def label_ids(self, header: _Header | None, entries: _Entries) -> list[int]:
+    def label_ids(self, header: _Header | None, entries: _Entries, labelled: bool) -> list[int]:
         """The ids of all labels, ascending."""
         present = sorted({label for own in entries.labels for label in own})
-        if not present and (header is None or header.n_labels == 0):
+        if labelled and not present and (header is None or header.n_labels == 0):
             raise self._location.fault("there are no labels; rows start with them, such as 1,3")
         n_labels = len(present) if header is None else header.n_labels
         if n_labels * len(entries.lines) > MOST_LABEL_CELLS:

@@ -8,7 +8,7 @@ from os import PathLike
 from labelboost.data.arff import read_arff, write_arff
 from labelboost.data.dataset import Dataset
 from labelboost.data.files import check_present, locate
-from labelboost.data.label_choice import Labels
+from labelboost.data.label_choice import NO_LABELS, Labels
 from labelboost.data.libsvm import ZeroBased, read_libsvm, write_libsvm
 from labelboost.data.npz import load_npz, write_npz
 from labelboost.data.parquet import read_parquet, write_parquet
@@ -46,7 +46,8 @@ def load_dataset(
         `"label_*"`, a number of columns (the first ones; negative: the last ones), or a Mulan XML
         file. If None: the XML file of the same stem beside the data, Meka's option `-C` in
         the header of an ARFF file, or what `save_dataset` has left in a Parquet file. Labels
-        keep the order of the data file.
+        keep the order of the data file. `NO_LABELS`: all columns are features, and the labels of
+        LIBSVM and npz files, if there are any, are left out.
     format
         `arff`, `libsvm`, `csv`, `tsv`, `parquet` or `npz`, if the name of the file does not tell.
     encoding
@@ -77,7 +78,7 @@ def load_dataset(
     check_present(location.path)
     kind = location.format
     for name, given, formats in (
-        ("labels", labels is not None, ("arff", "csv", "tsv", "parquet")),
+        ("labels", labels not in (None, NO_LABELS), ("arff", "csv", "tsv", "parquet")),
         ("delimiter", delimiter is not None, ("csv", "tsv")),
         ("nominal", len(nominal) > 0, ("csv", "tsv")),
         ("zero_based", zero_based != "auto", ("libsvm",)),
@@ -85,14 +86,21 @@ def load_dataset(
         if given and kind not in formats:
             raise ValueError(f"{name} does not apply to {kind} files; leave it out")
     if kind == "arff":
-        return read_arff(location, labels, encoding)
-    if kind == "libsvm":
-        return read_libsvm(location, encoding, zero_based)
-    if kind == "parquet":
-        return read_parquet(location, labels)
-    if kind == "npz":
-        return load_npz(location.path)
-    return read_csv(location, labels, encoding, delimiter, nominal)
+        dataset = read_arff(location, labels, encoding)
+    elif kind == "libsvm":
+        labelled = labels is not NO_LABELS
+        dataset = read_libsvm(location, encoding, zero_based, labelled=labelled)
+    elif kind == "parquet":
+        dataset = read_parquet(location, labels)
+    elif kind == "npz":
+        dataset = load_npz(location.path)
+    else:
+        dataset = read_csv(location, labels, encoding, delimiter, nominal)
+    if labels is NO_LABELS:
+        return dataset.without_labels()
+    if not dataset.n_labels:
+        raise location.fault("there are no labels")
+    return dataset
 
 
 def save_dataset(
@@ -121,4 +129,6 @@ def save_dataset(
     location = locate(path, format)
     if location.path.is_dir():
         raise ValueError(f"{location.path} is a folder; name a file")
+    if not dataset.n_labels:
+        raise ValueError("the data set has no labels, and files without labels are not written")
     WRITERS[location.format](dataset, location)

@@ -54,7 +54,7 @@ def assemble(
     return Dataset(
         name=name,
         X=narrow(np.column_stack([column.values for column in columns])),
-        Y=np.column_stack(list(labels.values())),
+        Y=np.column_stack([np.zeros((len(columns[0].values), 0), np.uint8), *labels.values()]),
         feature_names=tuple(features),
         label_names=tuple(labels),
         nominal=np.array([column.categories is not None for column in columns], dtype=np.bool_),

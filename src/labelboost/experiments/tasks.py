@@ -15,21 +15,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from labelboost import RuleBoostingClassifier
 from labelboost._core import instruction_set
 from labelboost.data import Dataset, load_dataset, load_digits_display, make_multilabel
-from labelboost.data.dataset import Features
+from labelboost.data.dataset import stored_well
 from labelboost.experiments.measures import Predictions, compute_measures
 from labelboost.experiments.memory import PeakMemory
 from labelboost.experiments.records import Checkpoint, Failure, Result, Seconds
 
 EMBEDDED = ("digits", "synthetic")
-DENSE_ENOUGH = 0.5
-"""Sparse matrices with a larger share of entries are stored densely before training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,7 @@ def _load(source: Source) -> Dataset:
 def run_task(task: Task) -> Result:
     """Train and evaluate."""
     data = task.source.load()
-    X = _stored_well(data.X)
+    X = stored_well(data.X)
     folds = KFold(task.n_folds, shuffle=True, random_state=task.seed)
     train, test = list(folds.split(data.Y))[task.fold]
     X_train, X_test, Y_train = X[train], X[test], data.Y[train]
@@ -132,12 +129,6 @@ def run_task(task: Task) -> Result:
         machine=_machine(),
         finished=_now(),
     )
-
-
-def _stored_well(X: Features) -> Features:
-    if isinstance(X, np.ndarray) or X.nnz <= DENSE_ENOUGH * X.shape[0] * X.shape[1]:
-        return X
-    return X.toarray()
 
 
 def run_safely(task: Task) -> Result | Failure:
