@@ -48,6 +48,7 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
     : columns_(std::move(columns)),
       labels_count_(labels.size() / columns_->examples),
       weights_(std::move(weights)),
+      total_weight_(std::accumulate(weights_.begin(), weights_.end(), 0.0)),
       sets_(std::move(sets)),
       settings_(settings),
       form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_, columns_->any_binned()),
@@ -87,10 +88,12 @@ LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
     if (settings_.loss == Loss::labelset_softmax) return {{}, std::vector<double>(labels_count_, 0.0), everything_.size()};
     // Complete even where the other rules predict for one label only, and joint where the loss is.
     const Form form{settings_.joint_loss(), labels_count_};
-    const double noise = kNoise * total_weight(weights_, everything_);
+    const double noise = kNoise * total_weight_;
+    double quality = 0.0;
     LearnedRule rule{{},
-                     complete_head(form, gradients_, weights_, everything_, settings_, noise, pool_, interrupt),
+                     complete_head(form, gradients_, weights_, everything_, settings_, noise, pool_, interrupt, &quality),
                      everything_.size()};
+    rule.gain = gain(quality, 1.0);
     add_head(everything_, rule.head, interrupt);
     return rule;
 }
@@ -113,18 +116,20 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
         search_.restrict(coverage, refinement->condition, gradients_, interrupt);
     }
     if (conditions.empty()) return std::nullopt;
-    LearnedRule rule{std::move(conditions), rule_head(coverage, noise, interrupt), coverage.all.size()};
+    LearnedRule rule{std::move(conditions), rule_head(coverage, noise, quality, interrupt), coverage.all.size()};
     for (double& score : rule.head) score *= settings_.learning_rate;
+    rule.gain = gain(quality, settings_.learning_rate);
     add_head(coverage.all, rule.head, interrupt);
     return rule;
 }
 
 // Solved again on all covered examples, in the sample or not. A single-label head keeps the label that the
 // search chose (with its `noise`) on the sample.
-std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, Interrupt& interrupt) {
+std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, double& quality, Interrupt& interrupt) {
     const double head_noise = kNoise * total_weight(weights_, coverage.all);
     if (!settings_.single_head) {
-        return complete_head(form_, gradients_, weights_, coverage.all, settings_, head_noise, pool_, interrupt);
+        return complete_head(form_, gradients_, weights_, coverage.all, settings_, head_noise, pool_, interrupt,
+                             &quality);
     }
     const std::size_t label = best_label(coverage.total.data(), labels_count_, settings_.l2, noise);
     const AlignedVector sums =
@@ -140,8 +145,13 @@ std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, I
         });
     std::vector<double> head(labels_count_, 0.0);
     head[label] = single_score(sums[0], sums[1], settings_.l2, head_noise);
+    quality = 0.5 * head[label] * sums[0];
     return head;
 }
+
+// The objective is a parabola along a head, lowest at the head itself, where it is `quality`; only so large a `step`
+// is taken. A step beyond 2 promises nothing but a loss.
+double Booster::gain(double quality, double step) const { return step * (step - 2.0) * quality / total_weight_; }
 
 // The gradients of one label, in double precision.
 void Booster::copy_gradients(std::span<const std::int32_t> examples, std::size_t label, double* out) const {
@@ -173,7 +183,7 @@ double Booster::mean_loss() const {
         total += weights_[n] *
                  active_kernels().loss_value(settings_.loss, scores.data(), signs.data(), padded, scratch.data());
     }
-    return total / total_weight(weights_, everything_);
+    return total / total_weight_;
 }
 
 void Booster::copy_scores(std::size_t example, double* out) const {

@@ -143,7 +143,7 @@ nb::tuple rule_to_python(const LearnedRule& rule) {
         operators.append(static_cast<int>(condition.op));
         values.append(condition.value);
     }
-    return nb::make_tuple(features, operators, values, new_vector<double>(rule.head), rule.coverage);
+    return nb::make_tuple(features, operators, values, new_vector<double>(rule.head), rule.coverage, rule.gain);
 }
 
 template <typename T>

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Float = NDArray[np.float32] | NDArray[np.float64]
-_RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int]
+_RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int, float]
 
 class Columns:
     @staticmethod
