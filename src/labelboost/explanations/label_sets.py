@@ -85,15 +85,15 @@ def _cheapest_turns(loss: str, scores: Floats, top: int) -> Iterator[NDArray[np.
     cheapest = np.argsort(prices, kind="stable")
     ascending = prices[cheapest]
 
-    def priced(members: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
-        return total(ascending[list(members)]), members
+    def priced(members: tuple[int, ...]) -> tuple[float, int, tuple[int, ...]]:
+        return total(ascending[list(members)]), len(members), members  # of equals, the smaller set
 
     queue = [priced((0,))]
     yield np.zeros(len(scores), dtype=bool)
     for _ in range(top - 1):
         if not queue:
             return
-        _, members = heapq.heappop(queue)
+        *_, members = heapq.heappop(queue)
         turned = np.zeros(len(scores), dtype=bool)
         turned[cheapest[list(members)]] = True
         yield turned
