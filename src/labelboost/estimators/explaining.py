@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,13 @@ from labelboost.model import Rule
 class ExplainableClassifier(ScoreClassifier):
     """Thin methods around :mod:`labelboost.explanations`."""
 
-    rules_: list[Rule]
     _unit: str
     """What the ensemble consists of, for messages."""
+
+    if TYPE_CHECKING:  # an attribute or a property, as subclasses like
+
+        @property
+        def rules_(self) -> list[Rule]: ...
 
     def __str__(self) -> str:
         """Show a fitted model as a list of rules, any other as scikit-learn does.
