@@ -34,12 +34,14 @@ def dense(table: Any) -> Any:
 
 
 @cache
-def real_model(name: str, setting: str = "example-wise", sparse: bool = False) -> Any:
-    """Train on a part of a benchmark data set; returns the model and the part."""
+def real_model(
+    name: str, setting: str = "example-wise", sparse: bool = False, which: int = 0
+) -> Any:
+    """Train one of the estimators on a part of a benchmark data set; returns that part, too."""
     data = real_data(name)
     X, Y = dense(data.X)[:300], dense(data.Y)[:300]
     given = sp.csr_array(X) if sparse else X
-    estimator = clone(ESTIMATORS[0]).set_params(
+    estimator = clone(ESTIMATORS[which]).set_params(
         categorical_features=data.nominal_indices if len(data.nominal_indices) else None,
         **SETTINGS[setting],
     )

@@ -58,8 +58,9 @@ def assert_explains(model: Any, X: Any, i: int) -> None:
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("name", ["emotions", "flags"])
-def test_contributions_add_up_to_the_bit(name: str, setting: str) -> None:
-    model, X, _ = real_model(name, setting)
+@pytest.mark.parametrize("which", range(len(ESTIMATORS)))
+def test_contributions_add_up_to_the_bit(name: str, setting: str, which: int) -> None:
+    model, X, _ = real_model(name, setting, which=which)
     for i in (0, 1, 150):
         assert_explains(model, X, i)
 
