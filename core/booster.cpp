@@ -42,6 +42,7 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
     : columns_(std::move(columns)),
       labels_count_(labels.size() / columns_->examples),
       weights_(std::move(weights)),
+      total_weight_(std::accumulate(weights_.begin(), weights_.end(), 0.0)),
       sets_(std::move(sets)),
       settings_(settings),
       form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_, columns_->any_binned()),
@@ -81,16 +82,18 @@ LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
     // The shares of the label sets are part of that loss already: nothing is left to a default rule.
     if (settings_.loss == Loss::labelset_softmax) return {{}, std::vector<double>(labels_count_, 0.0), everything_.size()};
     if (settings_.trees) return add_best_constant(interrupt);
-    LearnedRule rule{{}, default_head(interrupt), everything_.size()};
+    double quality = 0.0;
+    LearnedRule rule{{}, default_head(interrupt, &quality), everything_.size()};
+    rule.gain = gain(quality, 1.0);
     add_heads({{&everything_, &rule.head}}, interrupt);
     return rule;
 }
 
 // Complete even where the other rules predict for one label only, and joint where the loss is.
-std::vector<double> Booster::default_head(Interrupt& interrupt) {
+std::vector<double> Booster::default_head(Interrupt& interrupt, double* quality) {
     const Form form{settings_.joint_loss(), labels_count_};
-    const double noise = kNoise * total_weight(weights_, everything_);
-    return complete_head(form, gradients_, weights_, everything_, settings_, noise, pool_, interrupt);
+    const double noise = kNoise * total_weight_;
+    return complete_head(form, gradients_, weights_, everything_, settings_, noise, pool_, interrupt, quality);
 }
 
 // Trees are worth their conditions only where the same scores for all have nothing left to gain. One step may be far from
@@ -113,9 +116,10 @@ LearnedRule Booster::add_best_constant(Interrupt& interrupt) {
         if (!(reached < loss)) break;
         add_heads({{&everything_, &head}}, interrupt);
         rule.head = scores;
-        const double gain = loss - reached;
+        const double gained = loss - reached;
+        rule.gain += gained;
         loss = reached;
-        if (gain <= kLeastGain * loss) break;
+        if (gained <= kLeastGain * loss) break;
     }
     return rule;
 }
@@ -138,8 +142,9 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
         search_.restrict(coverage, refinement->condition, gradients_, interrupt);
     }
     if (conditions.empty()) return std::nullopt;
-    LearnedRule rule{std::move(conditions), rule_head(coverage, noise, interrupt), coverage.all.size()};
+    LearnedRule rule{std::move(conditions), rule_head(coverage, noise, quality, interrupt), coverage.all.size()};
     for (double& score : rule.head) score *= settings_.learning_rate;
+    rule.gain = gain(quality, settings_.learning_rate);
     add_heads({{&coverage.all, &rule.head}}, interrupt);
     return rule;
 }
@@ -150,13 +155,16 @@ std::optional<LearnedTree> Booster::learn_tree(std::uint64_t attempt, Interrupt&
                       [&](std::size_t node) { return draw_features(attempt, node); });
     if (!grower.grow()) return std::nullopt;
     std::vector<ScoredRegion> leaves;
-    LearnedTree tree{grower.take_nodes(), {}};
+    LearnedTree tree{grower.take_nodes(), {}, {}};
     tree.heads.resize(tree.nodes.size());
     for (std::size_t n = 0; n < tree.nodes.size(); ++n) {
         if (!tree.nodes[n].is_leaf()) continue;
         const std::vector<std::int32_t>& covered = grower.covered(n);
         const double noise = kNoise * total_weight(weights_, covered);
-        tree.heads[n] = complete_head(form_, gradients_, weights_, covered, settings_, noise, pool_, interrupt);
+        double quality = 0.0;
+        tree.heads[n] =
+            complete_head(form_, gradients_, weights_, covered, settings_, noise, pool_, interrupt, &quality);
+        tree.gains.push_back(gain(quality, settings_.learning_rate));
         for (double& score : tree.heads[n]) score *= settings_.learning_rate;
         leaves.push_back({&covered, &tree.heads[n]});
     }
@@ -166,10 +174,11 @@ std::optional<LearnedTree> Booster::learn_tree(std::uint64_t attempt, Interrupt&
 
 // Solved again on all covered examples, in the sample or not. A single-label head keeps the label that the
 // search chose (with its `noise`) on the sample.
-std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, Interrupt& interrupt) {
+std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, double& quality, Interrupt& interrupt) {
     const double head_noise = kNoise * total_weight(weights_, coverage.all);
     if (!settings_.single_head) {
-        return complete_head(form_, gradients_, weights_, coverage.all, settings_, head_noise, pool_, interrupt);
+        return complete_head(form_, gradients_, weights_, coverage.all, settings_, head_noise, pool_, interrupt,
+                             &quality);
     }
     const std::size_t label = best_label(coverage.total.data(), labels_count_, settings_.l2, noise);
     const AlignedVector sums =
@@ -185,8 +194,13 @@ std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, I
         });
     std::vector<double> head(labels_count_, 0.0);
     head[label] = single_score(sums[0], sums[1], settings_.l2, head_noise);
+    quality = 0.5 * head[label] * sums[0];
     return head;
 }
+
+// The objective is a parabola along a head, lowest at the head itself, where it is `quality`; only so large a `step`
+// is taken. A step beyond 2 promises nothing but a loss.
+double Booster::gain(double quality, double step) const { return step * (step - 2.0) * quality / total_weight_; }
 
 // The gradients of one label, in double precision.
 void Booster::copy_gradients(std::span<const std::int32_t> examples, std::size_t label, double* out) const {
@@ -219,7 +233,7 @@ double Booster::mean_loss_of(const CopyScores& copy_scores_of) const {
         total += weights_[n] *
                  active_kernels().loss_value(settings_.loss, scores.data(), signs.data(), padded, scratch.data());
     }
-    return total / total_weight(weights_, everything_);
+    return total / total_weight_;
 }
 
 double Booster::mean_loss() const {

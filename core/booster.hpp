@@ -25,11 +25,14 @@ struct LearnedRule {
     std::vector<Condition> conditions;
     std::vector<double> head;
     std::size_t coverage;
+    // By how much the rule lowers the objective of training, per unit of weight, in the quadratic approximation.
+    double gain = 0.0;
 };
 
 struct LearnedTree {
     std::vector<TreeNode> nodes;
     std::vector<std::vector<double>> heads;  // by node; empty for inner ones
+    std::vector<double> gains;               // by leaf, as those of rules
 };
 
 class Booster {
@@ -59,7 +62,7 @@ public:
     void copy_scores(std::size_t example, double* out) const;
 
 private:
-    std::vector<double> default_head(Interrupt& interrupt);
+    std::vector<double> default_head(Interrupt& interrupt, double* quality = nullptr);
     LearnedRule add_best_constant(Interrupt& interrupt);
     // The weighted mean of the loss if all examples had these scores, or those that copy_scores_of(example, out) gives.
     double loss_at(const std::vector<double>& scores) const;
@@ -67,7 +70,8 @@ private:
     double mean_loss_of(const CopyScores& copy_scores_of) const;
     void draw_sample(std::uint64_t attempt);  // into coverage_
     void draw_subsample(std::uint64_t attempt);
-    std::vector<double> rule_head(const Coverage& coverage, double noise, Interrupt& interrupt);
+    std::vector<double> rule_head(const Coverage& coverage, double noise, double& quality, Interrupt& interrupt);
+    double gain(double quality, double step) const;
     std::vector<std::int32_t> draw_features(std::uint64_t attempt, std::size_t condition);
     // Adds heads to the scores of what they cover, as one step: nothing is covered twice.
     struct ScoredRegion {
@@ -86,6 +90,7 @@ private:
     std::shared_ptr<const Columns> columns_;
     std::size_t labels_count_;
     std::vector<double> weights_;
+    double total_weight_;
     LabelSets sets_;
     Settings settings_;
     Form form_;

@@ -14,8 +14,8 @@ public:
     double& at(std::size_t i, std::size_t j) { return values_[i * stride_ + j]; }
     double& right_hand_side(std::size_t i) { return values_[i * stride_ + n_]; }
 
-    std::vector<double> solve(double noise, Interrupt& interrupt) {
-        factorise_system(values_.data(), stride_, n_, noise, interrupt);
+    std::vector<double> solve(double noise, Interrupt& interrupt, double& quality) {
+        quality = factorise_system(values_.data(), stride_, n_, noise, interrupt);
         std::vector<double> solution(n_, 0.0);
         for (std::size_t i = n_; i-- > 0;) {
             if (at(i, i) == 0.0) continue;  // a dropped unknown
@@ -31,11 +31,15 @@ private:
     AlignedVector values_;
 };
 
-std::vector<double> unbinned_diagonal_head(const double* sums, std::size_t labels, double l2, double noise) {
+std::vector<double> unbinned_diagonal_head(const double* sums, std::size_t labels, double l2, double noise,
+                                           double& quality) {
     const DiagonalLayout layout(labels);
     std::vector<double> head(labels, 0.0);
+    quality = 0.0;
     for (std::size_t k = 0; k < labels; ++k) {
-        head[k] = single_score(sums[layout.gradient() + k], sums[layout.hessian() + k], l2, noise);
+        const double gradient = sums[layout.gradient() + k];
+        head[k] = single_score(gradient, sums[layout.hessian() + k], l2, noise);
+        quality += 0.5 * head[k] * gradient;
     }
     return head;
 }
@@ -162,14 +166,15 @@ void BinnedSystem::add_products(const double* products) {
 
 namespace {
 
-std::vector<double> solve_binned(const BinnedSystem& binned, std::size_t labels, double noise, Interrupt& interrupt) {
+std::vector<double> solve_binned(const BinnedSystem& binned, std::size_t labels, double noise, Interrupt& interrupt,
+                                 double& quality) {
     const std::size_t bins = binned.unknowns();
     DenseSystem system(bins);
     for (std::size_t b = 0; b < bins; ++b) {
         for (std::size_t q = b; q < bins; ++q) system.at(b, q) = binned.matrix(b, q);
         system.right_hand_side(b) = -binned.gradient(b);
     }
-    const std::vector<double> scores = system.solve(noise, interrupt);
+    const std::vector<double> scores = system.solve(noise, interrupt, quality);
     std::vector<double> head(labels, 0.0);
     for (std::size_t k = 0; k < labels; ++k) {
         if (binned.bin(k) >= 0) head[k] = scores[static_cast<std::size_t>(binned.bin(k))];
@@ -194,11 +199,13 @@ void form_joint_bins(BinnedSystem& binned, const Gradients& gradients, std::span
 
 std::vector<double> complete_head(const Form& form, const Gradients& gradients, std::span<const double> weights,
                                   std::span<const std::int32_t> examples, const Settings& settings, double noise,
-                                  ThreadPool& pool, Interrupt& interrupt) {
+                                  ThreadPool& pool, Interrupt& interrupt, double* quality) {
+    double unwanted = 0.0;
+    double& found = quality != nullptr ? *quality : unwanted;
     BinnedSystem binned(form, settings);
     if (settings.use_bins && form.joint && form.sets == nullptr) {
         form_joint_bins(binned, gradients, weights, examples, form.labels, noise, pool, interrupt);
-        return solve_binned(binned, form.labels, noise, interrupt);
+        return solve_binned(binned, form.labels, noise, interrupt, found);
     }
     AlignedVector sums = sum_examples(form, gradients, weights, examples, pool, interrupt);
     if (form.sets != nullptr) {
@@ -208,12 +215,12 @@ std::vector<double> complete_head(const Form& form, const Gradients& gradients, 
     }
     if (settings.use_bins) {
         binned.form_system(sums.data(), noise);
-        return solve_binned(binned, form.labels, noise, interrupt);
+        return solve_binned(binned, form.labels, noise, interrupt, found);
     }
-    if (!form.joint) return unbinned_diagonal_head(sums.data(), form.labels, settings.l2, noise);
+    if (!form.joint) return unbinned_diagonal_head(sums.data(), form.labels, settings.l2, noise, found);
     DenseSystem system(form.labels);
     fill_joint_system(sums.data(), form.labels, settings.l2, system.data());
-    return system.solve(noise, interrupt);
+    return system.solve(noise, interrupt, found);
 }
 
 std::size_t best_label(const double* sums, std::size_t labels, double l2, double noise) {

@@ -144,7 +144,7 @@ nb::tuple rule_to_python(const LearnedRule& rule) {
         operators.append(static_cast<int>(condition.op));
         values.append(condition.value);
     }
-    return nb::make_tuple(features, operators, values, new_vector<double>(rule.head), rule.coverage);
+    return nb::make_tuple(features, operators, values, new_vector<double>(rule.head), rule.coverage, rule.gain);
 }
 
 template <typename T>
@@ -211,7 +211,8 @@ nb::tuple tree_to_python(const LearnedTree& tree, std::size_t labels) {
     return nb::make_tuple(new_vector<std::int32_t>(features), new_vector<std::uint8_t>(operators),
                           new_vector<double>(values), new_vector<std::uint8_t>(missing_left),
                           new_vector<std::uint8_t>(missing_seen), new_vector<std::int32_t>(left),
-                          new_vector<std::int32_t>(right), new_vector<std::int64_t>(coverage), heads);
+                          new_vector<std::int32_t>(right), new_vector<std::int64_t>(coverage), heads,
+                          new_vector<double>(tree.gains));
 }
 
 void register_booster(nb::module_& module) {

@@ -88,6 +88,9 @@ def assert_same_rules(computed: list[Rule], expected: list[Rule]) -> None:
         np.testing.assert_allclose(
             comp.head, ref.head, rtol=1e-5, atol=1e-9 * scale, err_msg=f"head of rule {i}"
         )
+        np.testing.assert_allclose(
+            comp.gain, ref.gain, rtol=1e-5, atol=1e-15, err_msg=f"gain of rule {i}"
+        )
     assert len(computed) == len(expected)
 
 

@@ -90,7 +90,7 @@ def test_scores_may_become_too_many_for_groups(single_head: bool) -> None:
     Y[:, 0] = 1 - Y[:, 1]
     booster, rules = learn(dense_columns(X), Y, 100, loss="label_logistic", single_head=single_head)
     scores = np.zeros(Y.shape)
-    for features, operators, values, head, _ in filter(None, rules):
+    for features, operators, values, head, *_ in filter(None, rules):
         covered = np.ones(len(X), dtype=bool)
         for feature, operator, value in zip(features, operators, values, strict=True):
             covered &= X[:, feature] <= value if operator == 0 else X[:, feature] > value
@@ -151,7 +151,7 @@ def test_quantile_bins(max_bins: int, sparse: bool) -> None:
     booster, rules = learn(columns, Y, 80)
     found: dict[int, set[float]] = {0: set(), 1: set()}
     scores = np.zeros_like(booster.scores())
-    for features, operators, values, head, coverage in filter(None, rules):
+    for features, operators, values, head, coverage, _ in filter(None, rules):
         covered = np.ones(500, dtype=bool)
         for feature, operator, value in zip(features, operators, values, strict=True):
             found[feature].add(value)

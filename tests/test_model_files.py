@@ -99,6 +99,7 @@ def test_loaded_model_equals_saved_one(case: str, tmp_path: Path) -> None:
         assert same_bits(getattr(model, name), getattr(loaded, name)), name
     for rule, other in zip(model.rules_, loaded.rules_, strict=True):
         assert (rule.conditions, rule.coverage) == (other.conditions, other.coverage)
+        assert rule.gain == other.gain
         assert same_bits(rule.head, other.head)
         assert rule.head.flags.writeable == other.head.flags.writeable
         assert describe_rule(rule) == describe_rule(other)
@@ -265,20 +266,22 @@ def test_file_is_one_readable_document(tmp_path: Path) -> None:
     save_model(model, tmp_path / "model")
     document = json.loads(gzip.decompress((tmp_path / "model").read_bytes()))
     assert document["format"] == "labelboost-model"
-    assert document["version"] == 1
+    assert document["version"] == 2
     assert document["library_version"] == labelboost.__version__
     rule, stored = model.rules_[1], document["payload"]["fitted"]["rules"][1]
     assert stored == {
         "conditions": [[c.feature, c.operator, c.value] for c in rule.conditions],
         "head": [[rule.head[rule.head != 0][0], int(np.flatnonzero(rule.head)[0])]],
         "coverage": rule.coverage,
+        "gain": rule.gain,
     }
 
 
-def test_file_of_format_1_is_read_by_every_later_version() -> None:
+@pytest.mark.parametrize("version", sorted(p.name[13] for p in FIXTURES.glob("*.json.gz")))
+def test_files_of_all_versions_are_read_by_every_later_one(version: str) -> None:
     pd = pytest.importorskip("pandas")
-    model = load_model(FIXTURES / "model-format-1.json.gz")
-    expected = json.loads((FIXTURES / "model-format-1-expected.json").read_text())
+    model = load_model(FIXTURES / f"model-format-{version}.json.gz")
+    expected = json.loads((FIXTURES / f"model-format-{version}-expected.json").read_text())
     table = expected["input"]
     X = pd.DataFrame(
         {
@@ -291,6 +294,8 @@ def test_file_of_format_1_is_read_by_every_later_version() -> None:
     assert isinstance(model, RuleBoostingClassifier)
     assert model.n_rules_ == 40
     assert model.classes_.tolist() == expected["classes"]
+    gains = expected.get("gains", [None] * 40)  # new in version 2
+    assert [None if np.isnan(rule.gain) else rule.gain for rule in model.rules_] == gains
     assert model.decision_function(X).tolist() == expected["scores"]
     assert model.predict(X).tolist() == expected["predictions"]
     # Exponentials may differ in the last digit from machine to machine.
@@ -412,7 +417,7 @@ def content_of(payload: bytes, **header: Any) -> bytes:
     """Make a file of any payload, with a checksum that is right unless the header says others."""
     values = {
         "format": "labelboost-model",
-        "version": 1,
+        "version": 2,
         "library_version": "0.1.0",
         "payload_size": len(payload),
         "payload_sha256": hashlib.sha256(payload).hexdigest(),
@@ -502,14 +507,37 @@ def test_other_files(small_file: bytes, tmp_path: Path) -> None:
         assert fault in fault_of(content, tmp_path), content[:60]
 
 
+def test_version_1_knows_no_gains(small: Any, tmp_path: Path) -> None:
+    assert "fitted.rules[0] has an unknown 'gain'" in fault_of(signed(small, version=1), tmp_path)
+    for rule in small["fitted"]["rules"]:
+        del rule["gain"]
+    assert "fitted.rules[0] has no 'gain'" in fault_of(signed(small), tmp_path)
+    loaded = load(signed(small, version=1), tmp_path)
+    assert all(np.isnan(rule.gain) for rule in loaded.rules_)
+    # Whatever else stands there is left to the checks of the present version.
+    for rules in (None, 3, [], [3], {"a": 1}):
+        small["fitted"]["rules"] = rules
+        assert "fitted.rules" in fault_of(signed(small, version=1), tmp_path)
+    for payload in (None, 3, [], {}, {"fitted": 3}):
+        fault_of(signed(payload, version=1), tmp_path)
+
+
+@pytest.mark.parametrize("wrong", ["0.5", True, [], 10**300])
+def test_gain_must_be_a_number_or_null(wrong: Any, small: Any, tmp_path: Path) -> None:
+    small["fitted"]["rules"][1]["gain"] = wrong
+    assert "fitted.rules[1].gain is" in fault_of(signed(small), tmp_path)
+    small["fitted"]["rules"][1]["gain"] = None
+    assert np.isnan(load(signed(small), tmp_path).rules_[1].gain)
+
+
 def test_versions(small: Any, tmp_path: Path) -> None:
     fault = fault_of(signed(small, version=7, library_version="9.1"), tmp_path)
     assert "version 7" in fault
     assert "'9.1'" in fault
-    assert f"{labelboost.__version__} reads version 1" in fault
+    assert f"{labelboost.__version__} reads versions up to 2" in fault
     # Of a later version nothing else is expected to look familiar.
-    later = b'{"format": "labelboost-model", "version": 2, "anything": {}, "payload":\n\xff'
-    assert "version 2" in fault_of(gzip.compress(later), tmp_path)
+    later = b'{"format": "labelboost-model", "version": 3, "anything": {}, "payload":\n\xff'
+    assert "version 3" in fault_of(gzip.compress(later), tmp_path)
     for version in (0, -1, "1", 1.0, True, None):
         assert "version is" in fault_of(signed(small, version=version), tmp_path)
     assert "unknown 'more'" in fault_of(signed(small, more=1), tmp_path)

@@ -14,8 +14,9 @@ _RawTree = tuple[
     NDArray[np.int32],
     NDArray[np.int64],
     NDArray[np.float64],
+    NDArray[np.float64],
 ]
-_RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int]
+_RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int, float]
 
 class Columns:
     @staticmethod

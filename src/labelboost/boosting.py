@@ -21,8 +21,8 @@ from labelboost.model import OPERATORS, Condition, Rule
 FAILURES_BEFORE_GIVING_UP = 10
 SECONDS_BETWEEN_REPORTS = 0.1
 
-RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int]
-"""What the core returns: features, operators and values of the conditions, head, coverage."""
+RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int, float]
+"""What the core returns: features, operators and values of the conditions, head, coverage, gain."""
 
 
 Learned = TypeVar("Learned")
@@ -148,7 +148,7 @@ class _Bar:
 
 def rule_from_core(raw: RawRule) -> Rule:
     """Make a rule of what the core returns."""
-    features, operators, values, head, coverage = raw
+    features, operators, values, head, coverage, gain = raw
     head.setflags(write=False)
     names = [OPERATORS[operator] for operator in operators]
-    return Rule(tuple(map(Condition, features, names, values)), head, coverage)
+    return Rule(tuple(map(Condition, features, names, values)), head, coverage, gain)

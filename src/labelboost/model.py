@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -47,6 +48,9 @@ class Rule:
     head: NDArray[np.float64]
     coverage: int
     """Number of training examples that satisfy the conditions."""
+    gain: float = math.nan
+    """By how much the rule lowered the mean training loss (with the L2 term), as the quadratic
+    approximation saw it when the rule was added. NaN: unknown, as in old model files."""
 
 
 def pack_rules(rules: Sequence[Rule], n_features: int, n_labels: int) -> Ensemble:

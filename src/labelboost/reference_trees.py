@@ -29,6 +29,7 @@ from labelboost.reference import (
     example_logistic_loss,
     example_statistics,
     first_best,
+    gain,
     label_logistic_loss,
     label_sets,
     learn_default_rule,
@@ -217,10 +218,12 @@ def leaf_rule(
     covered = np.ones(len(examples.X), dtype=np.bool_)
     for condition in leaf.conditions:
         covered &= condition.covers(examples.X[:, condition.feature])
-    head = calculate_head(
+    head, quality = calculate_head(
         examples.gradient[covered], examples.hessian[covered], sample_weight[covered], settings
     )
-    return Rule(leaf.conditions, settings.learning_rate * head, int(covered.sum()))
+    step = settings.learning_rate
+    lowered = gain(quality, step, float(sample_weight.sum()))
+    return Rule(leaf.conditions, step * head, int(covered.sum()), lowered)
 
 
 def mean_loss(
@@ -242,10 +245,10 @@ def learn_best_constant(
     if settings.loss == "labelset_softmax":
         return learn_default_rule(Y, sample_weight, settings)
     p = np.zeros(Y.shape[1])
-    loss = mean_loss(Y, p, sample_weight, settings)
+    start = loss = mean_loss(Y, p, sample_weight, settings)
     for _ in range(20):
         statistics = example_statistics(Y, np.tile(p, (len(Y), 1)), settings)
-        step = calculate_head(*statistics, sample_weight, settings)
+        step, _ = calculate_head(*statistics, sample_weight, settings)
         for halving in range(11):
             reached = mean_loss(Y, p + 0.5**halving * step, sample_weight, settings)
             if reached < loss:
@@ -253,10 +256,10 @@ def learn_best_constant(
         if not reached < loss:
             break
         p = p + 0.5**halving * step
-        gain, loss = loss - reached, reached
-        if gain <= 1e-6 * loss:
+        gained, loss = loss - reached, reached
+        if gained <= 1e-6 * loss:
             break
-    return Rule((), p, Y.shape[0])
+    return Rule((), p, Y.shape[0], start - loss)
 
 
 def fit_trees(

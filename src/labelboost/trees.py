@@ -22,6 +22,7 @@ RawTree = tuple[
     NDArray[np.int32],
     NDArray[np.int64],
     NDArray[np.float64],
+    NDArray[np.float64],
 ]
 """What the core returns: the attributes of a Tree, in their order."""
 
@@ -49,6 +50,8 @@ class Tree:
     """Number of training examples that come by."""
     heads: NDArray[np.float64]
     """(n_leaves, n_labels): the scores of the leaves."""
+    gains: NDArray[np.float64]
+    """(n_leaves,): what each leaf gained, as a rule does."""
 
     @property
     def n_leaves(self) -> int:
@@ -61,8 +64,9 @@ class Tree:
         rules = []
         for node, feature in enumerate(self.features.tolist()):
             if feature < 0:
-                head = self.heads[self.left[node]]
-                rules.append(Rule(paths[node], head, int(self.coverage[node])))
+                leaf = self.left[node]
+                coverage, gain = int(self.coverage[node]), float(self.gains[leaf])
+                rules.append(Rule(paths[node], self.heads[leaf], coverage, gain))
                 continue
             operator, value = OPERATORS[self.operators[node]], float(self.values[node])
             passes: MissingValue = "passes" if self.missing_seen[node] else "assumed"

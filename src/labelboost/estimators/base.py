@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelboost import _core
 from labelboost.boosting import Boosted, boost, progress_bar
-from labelboost.estimators.prediction import DECODINGS, ScoreClassifier
+from labelboost.estimators.explaining import ExplainableClassifier
+from labelboost.estimators.prediction import DECODINGS
 from labelboost.label_binning import resolve_label_bins
 from labelboost.label_sets import LabelSets
 from labelboost.losses import LOSSES
@@ -42,7 +43,7 @@ LARGEST_FACTOR = 1e100
 """For learning_rate and l2: scores and their sums stay far from overflow."""
 
 
-class BoostingClassifier(ScoreClassifier):
+class BoostingClassifier(ExplainableClassifier):
     """Fits an ensemble by boosting. What is boosted, rules or trees, is up to the subclasses."""
 
     loss: str
@@ -61,10 +62,8 @@ class BoostingClassifier(ScoreClassifier):
     training_times_: NDArray[np.float64]
     training_profile_: dict[str, float]
 
-    _unit: str
-    """What the ensemble consists of, for messages."""
     _default_counts: bool
-    """Whether the default rule is one of those."""
+    """Whether the default rule is one of what the ensemble consists of."""
 
     def _check_size(self) -> int:
         """Check how many rules or trees are wanted."""

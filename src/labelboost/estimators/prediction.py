@@ -21,7 +21,7 @@ from labelboost.label_sets import (
     probabilities,
     softmax_logits,
 )
-from labelboost.losses import LOSSES
+from labelboost.losses import LOSSES, Decoding
 from labelboost.parameters import check_choice, check_integer, check_stages, is_integer
 from labelboost.validation import FeatureMatrix, FeatureSchema, check_predict_features
 
@@ -155,10 +155,7 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
 
     def _decoder(self) -> Callable[[NDArray[np.float64]], NDArray[np.int8]]:
         """Return what turns scores into label sets."""
-        check_is_fitted(self)
-        decoding = check_choice("decoding", self.decoding, DECODINGS)
-        if decoding == "auto":
-            decoding = LOSSES[self._fitted_loss].decoding
+        decoding = self._decoding_used()
 
         def decode(scores: NDArray[np.float64]) -> NDArray[np.int8]:
             if decoding == "sign":
@@ -168,6 +165,13 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
             return predicted[:, 0] if self._one_dimensional else predicted
 
         return decode
+
+    def _decoding_used(self) -> Decoding:
+        check_is_fitted(self)
+        decoding = check_choice("decoding", self.decoding, DECODINGS)
+        if decoding == "auto":
+            return LOSSES[self._fitted_loss].decoding
+        return "known" if decoding == "known" else "sign"
 
     def _decode_known(self, scores: NDArray[np.float64]) -> NDArray[np.integer[Any]]:
         if self._fitted_loss == "labelset_softmax":

@@ -89,6 +89,10 @@ class RuleBoostingClassifier(BoostingClassifier):
     training_profile_ : dict of str to float
         With `profile`: seconds spent on evaluating candidates ("candidate_evaluation"), on summing
         up statistics for that ("summing_statistics") and on "everything_else".
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares of the features in the gain of all rules; they add up to 1.
+    label_feature_importances_ : ndarray of shape (n_labels, n_features)
+        The same for each label.
     classes_ : ndarray of shape (n_labels,)
         Names of the labels: column names, members of the label sets, or numbers.
     n_features_in_ : int

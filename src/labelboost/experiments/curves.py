@@ -9,14 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from labelboost.experiments.drawing import (
-    WIDTH,
-    line_looks,
-    literal,
-    new_figure,
-    save_figure,
-    style,
-)
+from labelboost.drawing import WIDTH, literal, new_figure, save_figure, style
+from labelboost.experiments.drawing import line_looks
 from labelboost.experiments.published import variant_title
 from labelboost.experiments.records import Checkpoint, Result
 from labelboost.experiments.summary import SUBSET, Summary, measure_named

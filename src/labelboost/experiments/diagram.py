@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from labelboost.experiments.drawing import OKABE_ITO, literal, new_figure, save_figure, style
+from labelboost.drawing import OKABE_ITO, literal, new_figure, save_figure, style
 from labelboost.experiments.published import variant_title
 from labelboost.experiments.significance import LEVELS, Comparison
 from labelboost.optional import require

@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from labelboost.drawing import OKABE_ITO, literal, new_figure, save_figure, style
 from labelboost.experiments.curves import plot_learning_curves
-from labelboost.experiments.drawing import OKABE_ITO, literal, new_figure, save_figure, style
 from labelboost.experiments.published import published_values, variant_title
 from labelboost.experiments.records import Result
 from labelboost.experiments.summary import (

@@ -17,10 +17,11 @@ from typing import IO, Any, NoReturn
 
 from labelboost.persistence.codec import Budget
 from labelboost.persistence.nodes import Malformed, Node
+from labelboost.persistence.versions import upgraded
 from labelboost.validation.frames import show
 
 FORMAT = "labelboost-model"
-VERSION = 1
+VERSION = 2
 HEADER_FIELDS = ("format", "version", "library_version", "payload_size", "payload_sha256")
 LONGEST_HEADER = 1024
 MOST_DIGITS = 400
@@ -48,10 +49,10 @@ def pack(payload: Mapping[str, Any]) -> bytes:
 
 
 def unpack(stream: IO[bytes], budget: Budget) -> Node:
-    """Read the payload of a file, or raise Malformed."""
+    """Read the payload of a file as one of the present version, or raise Malformed."""
     try:
         with gzip.GzipFile(fileobj=stream) as content:
-            size, checksum = _read_header(content.readline(LONGEST_HEADER))
+            found, size, checksum = _read_header(content.readline(LONGEST_HEADER))
             budget.spend(COPIES * size, f"a payload of {size} bytes")
             payload = _read_exactly(content, size)
             # Reading on to the end makes gzip compare its own checksum.
@@ -68,7 +69,7 @@ def unpack(stream: IO[bytes], budget: Budget) -> Node:
         raise Malformed("its payload does not have the checksum that its header states")
     parsed = sum(cost * payload.count(character) for character, cost in MEMORY.items())
     budget.spend(parsed, f"a payload of {size} bytes with many values")
-    return Node(parse(payload))
+    return Node(upgraded(parse(payload), found))
 
 
 def parse(text: bytes) -> Any:
@@ -88,7 +89,7 @@ def parse(text: bytes) -> Any:
         raise Malformed(f"its text is not JSON ({error})") from error
 
 
-def _read_header(line: bytes) -> tuple[int, str]:
+def _read_header(line: bytes) -> tuple[int, int, str]:
     if not line.endswith(BEFORE_PAYLOAD):
         raise Malformed("its first line is not the header of a model")
     header = Node(parse(line + b"null}"))
@@ -99,15 +100,15 @@ def _read_header(line: bytes) -> tuple[int, str]:
     if "version" not in members:
         raise Malformed("its header has no 'version'")
     found = members["version"].integer(1, 10**9)
-    if found != VERSION:
+    if found > VERSION:
         writer = members.get("library_version", Node("unknown")).value
         raise Malformed(
             f"it has version {found} of the format (written by Labelboost {show(writer)}), but "
-            f"Labelboost {library_version()} reads version {VERSION} only; install a later one"
+            f"Labelboost {library_version()} reads versions up to {VERSION}; install a later one"
         )
     _, _, writer, size, checksum, _ = header.fields(*HEADER_FIELDS, "payload")
     writer.text()
-    return size.integer(0, 2**62), checksum.text()
+    return found, size.integer(0, 2**62), checksum.text()
 
 
 def _read_exactly(content: gzip.GzipFile, size: int) -> bytes:

@@ -6,6 +6,7 @@ labels that get it, as in [[0.37, 2, 5], [-0.24, 0]]. Labels in no group get the
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ def encode_rule(rule: Rule) -> dict[str, Any]:
         "conditions": [[c.feature, c.operator, float(c.value)] for c in rule.conditions],
         "head": _encode_head(rule.head),
         "coverage": int(rule.coverage),
+        "gain": None if math.isnan(rule.gain) else float(rule.gain),
     }
 
 
@@ -46,13 +48,14 @@ def decode_rules(
 
 
 def _decode_rule(node: Node, nominal: NDArray[np.bool_], n_labels: int) -> Rule:
-    conditions, head, coverage = node.fields("conditions", "head", "coverage")
+    conditions, head, coverage, gain = node.fields("conditions", "head", "coverage", "gain")
     scores = _decode_head(head, n_labels)
     scores.flags.writeable = False  # as after training
     return Rule(
         tuple(_decode_condition(condition, nominal) for condition in conditions.items()),
         scores,
         coverage.integer(0, EXACT),
+        math.nan if gain.value is None else gain.number(),
     )
 
 
