@@ -75,7 +75,8 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
         const std::size_t place = i / labels_count_ * padded_size(labels_count_) + i % labels_count_;
         signs_[place] = labels[i] != 0 ? 1 : -1;
     }
-    add_head(everything_, std::vector<double>(labels_count_, 0.0), interrupt);
+    const std::vector<double> nothing(labels_count_, 0.0);
+    add_heads({{&everything_, &nothing}}, interrupt);
 }
 
 std::array<double, 3> Booster::activity_seconds() {
@@ -91,7 +92,7 @@ LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
     LearnedRule rule{{},
                      complete_head(form, gradients_, weights_, everything_, settings_, noise, pool_, interrupt),
                      everything_.size()};
-    add_head(everything_, rule.head, interrupt);
+    add_heads({{&everything_, &rule.head}}, interrupt);
     return rule;
 }
 
@@ -115,7 +116,7 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
     if (conditions.empty()) return std::nullopt;
     LearnedRule rule{std::move(conditions), rule_head(coverage, noise, interrupt), coverage.all.size()};
     for (double& score : rule.head) score *= settings_.learning_rate;
-    add_head(coverage.all, rule.head, interrupt);
+    add_heads({{&coverage.all, &rule.head}}, interrupt);
     return rule;
 }
 
@@ -150,6 +151,13 @@ void Booster::copy_gradients(std::span<const std::int32_t> examples, std::size_t
     } else {
         for (std::size_t i = 0; i < examples.size(); ++i) out[i] = gradients_.row(examples[i])[label];
     }
+}
+
+void Booster::replay(const std::vector<std::vector<std::int32_t>>& covered,
+                     const std::vector<std::vector<double>>& heads, Interrupt& interrupt) {
+    std::vector<ScoredRegion> regions;
+    for (std::size_t i = 0; i < covered.size(); ++i) regions.push_back({&covered[i], &heads[i]});
+    add_heads(regions, interrupt);
 }
 
 double Booster::mean_loss() const {
@@ -240,9 +248,14 @@ void Booster::for_each_part(std::span<const std::int32_t> examples, const Work& 
     });
 }
 
-void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head,
-                       Interrupt& interrupt) {
+void Booster::add_heads(const std::vector<ScoredRegion>& regions, Interrupt& interrupt) {
     interrupt.check();  // the last chance: from here on the state changes, to the end
+    const bool anew = updates_++ % kUpdatesBetweenExact == 0;
+    for (const ScoredRegion& region : regions) add_head(*region.covered, *region.head, anew);
+}
+
+// anew: whether gradients are computed from the scores, not from the ones before.
+void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head, bool anew) {
     if (settings_.separate_labels()) {
         std::vector<std::size_t> changed;
         for (std::size_t k = 0; k < labels_count_; ++k) {
@@ -260,7 +273,6 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
         update_set_gradients(covered, padded_head);
         return;
     }
-    const bool anew = updates_++ % kUpdatesBetweenExact == 0;
     AlignedVector raise(padded), lower(padded);
     for (std::size_t k = 0; k < padded && !anew; ++k) {
         raise[k] = std::exp(padded_head[k]);

@@ -40,6 +40,11 @@ public:
     // condition improves on no rule at all. If interrupted, the state is as it was before the call.
     std::optional<LearnedRule> learn_rule(std::uint64_t attempt, Interrupt& interrupt);
 
+    // Adds what was learned before, one step of it: the heads of regions that do not overlap. Whoever repeats all steps in
+    // their order, the default rule's included, arrives at the very state that training was in.
+    void replay(const std::vector<std::vector<std::int32_t>>& covered, const std::vector<std::vector<double>>& heads,
+                Interrupt& interrupt);
+
     // The weighted mean of the loss over the training examples, computed when asked for.
     double mean_loss() const;
     // Seconds by activity since the beginning; zeros if it is not profiled.
@@ -52,7 +57,13 @@ private:
     void draw_sample(std::uint64_t attempt);  // into coverage_
     std::vector<double> rule_head(const Coverage& coverage, double noise, Interrupt& interrupt);
     std::vector<std::int32_t> draw_features(std::uint64_t attempt, std::size_t condition);
-    void add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head, Interrupt& interrupt);
+    // Adds heads to the scores of what they cover, as one step: nothing is covered twice.
+    struct ScoredRegion {
+        const std::vector<std::int32_t>* covered;
+        const std::vector<double>* head;
+    };
+    void add_heads(const std::vector<ScoredRegion>& regions, Interrupt& interrupt);
+    void add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head, bool anew);
     void update_label_gradients(const std::vector<std::int32_t>& covered, const std::vector<std::size_t>& labels);
     void update_set_gradients(const std::vector<std::int32_t>& covered, const AlignedVector& head);
     void copy_gradients(std::span<const std::int32_t> examples, std::size_t label, double* out) const;
