@@ -23,12 +23,6 @@ constexpr std::size_t kPart = 256;
 constexpr std::uint64_t kBootstrapPurpose = 0;
 constexpr std::uint64_t kFeaturePurpose = 1;  // plus the number of the condition
 
-double total_weight(const std::vector<double>& weights, const std::vector<std::int32_t>& examples) {
-    double total = 0.0;
-    for (const std::int32_t example : examples) total += weights[static_cast<std::size_t>(example)];
-    return total;
-}
-
 // Gradients of rules for single labels are needed in double precision for the chosen label only, and are found from its
 // scores. The others decide between labels and conditions: single precision is as good for that, unless the second
 // derivatives |g| (1 - |g|) of examples with |g| next to 1 count. They do where steps are huge or an L2 term is missing.
@@ -99,7 +93,7 @@ LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
 std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt& interrupt) {
     draw_sample(attempt);
     Coverage& coverage = coverage_;
-    search_.sum_up(coverage, gradients_, interrupt);
+    search_.sum_up(coverage, coverage.weights, gradients_, interrupt);
     const double root_noise = kNoise * coverage.weight;
     std::vector<Condition> conditions;
     double quality = 0.0;
@@ -118,6 +112,26 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
     for (double& score : rule.head) score *= settings_.learning_rate;
     add_heads({{&coverage.all, &rule.head}}, interrupt);
     return rule;
+}
+
+std::optional<LearnedTree> Booster::learn_tree(std::uint64_t attempt, Interrupt& interrupt) {
+    draw_sample(attempt);
+    TreeGrower grower(search_, settings_, gradients_, coverage_, interrupt,
+                      [&](std::size_t node) { return draw_features(attempt, node); });
+    if (!grower.grow()) return std::nullopt;
+    std::vector<ScoredRegion> leaves;
+    LearnedTree tree{grower.take_nodes(), {}};
+    tree.heads.resize(tree.nodes.size());
+    for (std::size_t n = 0; n < tree.nodes.size(); ++n) {
+        if (!tree.nodes[n].is_leaf()) continue;
+        const std::vector<std::int32_t>& covered = grower.covered(n);
+        const double noise = kNoise * total_weight(weights_, covered);
+        tree.heads[n] = complete_head(form_, gradients_, weights_, covered, settings_, noise, pool_, interrupt);
+        for (double& score : tree.heads[n]) score *= settings_.learning_rate;
+        leaves.push_back({&covered, &tree.heads[n]});
+    }
+    add_heads(leaves, interrupt);
+    return tree;
 }
 
 // Solved again on all covered examples, in the sample or not. A single-label head keeps the label that the
@@ -195,10 +209,14 @@ void Booster::copy_scores(std::size_t example, double* out) const {
 void Booster::draw_sample(std::uint64_t attempt) {
     const std::size_t examples = columns_->examples;
     coverage_.all = everything_;
-    if (!settings_.bootstrap) {
+    if (!settings_.bootstrap && settings_.subsample >= 1.0) {
         coverage_.sample = everything_;
         coverage_.weights = weights_;
         coverage_.sampled.assign(examples, 1);
+        return;
+    }
+    if (!settings_.bootstrap) {
+        draw_subsample(attempt);
         return;
     }
     constexpr std::size_t kTogether = 1024;
@@ -221,6 +239,27 @@ void Booster::draw_sample(std::uint64_t attempt) {
         sampled += in_sample;
     }
     coverage_.sample.resize(sampled);
+}
+
+// Without replacement: what the first steps of a shuffle bring to the front.
+void Booster::draw_subsample(std::uint64_t attempt) {
+    const std::size_t examples = columns_->examples;
+    const double share = settings_.subsample * static_cast<double>(examples);
+    const auto wanted = std::max<std::size_t>(static_cast<std::size_t>(share + 0.5), 1);
+    const Stream stream(settings_.seed, attempt, kBootstrapPurpose);
+    coverage_.sampled.assign(examples, 0);
+    std::vector<std::int32_t> shuffled = everything_;
+    for (std::size_t i = 0; i < wanted; ++i) {
+        std::swap(shuffled[i], shuffled[i + stream.below(i, examples - i)]);
+        coverage_.sampled[static_cast<std::size_t>(shuffled[i])] = 1;
+    }
+    coverage_.weights.assign(examples, 0.0);
+    coverage_.sample.clear();
+    for (std::size_t n = 0; n < examples; ++n) {
+        if (coverage_.sampled[n] == 0) continue;
+        coverage_.sample.push_back(static_cast<std::int32_t>(n));
+        coverage_.weights[n] = weights_[n];
+    }
 }
 
 std::vector<std::int32_t> Booster::draw_features(std::uint64_t attempt, std::size_t condition) {

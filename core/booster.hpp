@@ -1,4 +1,4 @@
-// Training: the state of the boosted scores, and one rule at a time.
+// Training: the state of the boosted scores, and one rule or tree at a time.
 #pragma once
 
 #include <array>
@@ -17,6 +17,7 @@
 #include "settings.hpp"
 #include "statistics.hpp"
 #include "threads.hpp"
+#include "trees.hpp"
 
 namespace labelboost {
 
@@ -24,6 +25,11 @@ struct LearnedRule {
     std::vector<Condition> conditions;
     std::vector<double> head;
     std::size_t coverage;
+};
+
+struct LearnedTree {
+    std::vector<TreeNode> nodes;
+    std::vector<std::vector<double>> heads;  // by node; empty for inner ones
 };
 
 class Booster {
@@ -40,6 +46,8 @@ public:
     // condition improves on no rule at all. If interrupted, the state is as it was before the call.
     std::optional<LearnedRule> learn_rule(std::uint64_t attempt, Interrupt& interrupt);
 
+    // The same for a tree; nothing if the root cannot be divided to advantage.
+    std::optional<LearnedTree> learn_tree(std::uint64_t attempt, Interrupt& interrupt);
     // Adds what was learned before, one step of it: the heads of regions that do not overlap. Whoever repeats all steps in
     // their order, the default rule's included, arrives at the very state that training was in.
     void replay(const std::vector<std::vector<std::int32_t>>& covered, const std::vector<std::vector<double>>& heads,
@@ -49,12 +57,14 @@ public:
     double mean_loss() const;
     // Seconds by activity since the beginning; zeros if it is not profiled.
     std::array<double, 3> activity_seconds();
+    bool grows_trees() const { return settings_.trees; }
     std::size_t examples() const { return columns_->examples; }
     std::size_t labels() const { return labels_count_; }
     void copy_scores(std::size_t example, double* out) const;
 
 private:
     void draw_sample(std::uint64_t attempt);  // into coverage_
+    void draw_subsample(std::uint64_t attempt);
     std::vector<double> rule_head(const Coverage& coverage, double noise, Interrupt& interrupt);
     std::vector<std::int32_t> draw_features(std::uint64_t attempt, std::size_t condition);
     // Adds heads to the scores of what they cover, as one step: nothing is covered twice.

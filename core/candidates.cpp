@@ -53,6 +53,8 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
         return;
     }
     listing.collect(column, task.coverage.sample, task.coverage.sampled);
+    // Without missing values both sides for them are the same.
+    if (scratch.missing_side == Missing::right && listing.missing().empty()) return;
     const auto pairs = [&] { return select(listing.pairs(), piece); };
     if (anchored_ && bounds_pay(form_.labels)) {
         out.quality.assign(2 * listing.splits(), kInfinity);
@@ -89,13 +91,21 @@ void Search::total_up(const Task& task, Scratch& scratch) const {
         set(total);
         return;
     }
-    std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
-    add_many_examples(form_, task.gradients, task.coverage.weights, scratch.listing.missing(), scratch.sums.data(),
-                      task.interrupt);
-    active_kernels().subtract(scratch.sums.data(), total.data(), scratch.sums.data(), form_.size());
-    set(scratch.sums);
+    double missing_weight = 0.0;
     for (const std::int32_t example : scratch.listing.missing()) {
-        scratch.total_weight -= task.coverage.weights[static_cast<std::size_t>(example)];
+        missing_weight += task.coverage.weights[static_cast<std::size_t>(example)];
+    }
+    AlignedVector& missing = scratch.missing_side == Missing::dropped ? scratch.sums : scratch.missing;
+    std::fill(missing.begin(), missing.end(), 0.0);
+    add_many_examples(form_, task.gradients, task.coverage.weights, scratch.listing.missing(), missing.data(),
+                      task.interrupt);
+    if (scratch.missing_side == Missing::dropped) {
+        active_kernels().subtract(scratch.sums.data(), total.data(), scratch.sums.data(), form_.size());
+        set(scratch.sums);
+        scratch.total_weight -= missing_weight;
+    } else {
+        set(total);
+        scratch.missing_weight = missing_weight;
     }
 }
 
@@ -108,7 +118,11 @@ void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const Ca
         const std::size_t next = end_of_run(pairs, begin);
         std::size_t end = next;  // nothing needs to be summed up behind the last candidate that is wanted
         while (end > begin && !target(pairs[end - 1].part_slot) && !target(pairs[end - 1].rest_slot())) --end;
-        std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
+        if (!scratch.listing.missing().empty() && scratch.missing_in_part(pairs[begin].part_slot)) {
+            std::copy(scratch.missing.begin(), scratch.missing.end(), scratch.sums.begin());
+        } else {
+            std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
+        }
         std::size_t added = 0;
         for (std::size_t i = begin; i < end; ++i) {
             double* const part = target(pairs[i].part_slot);
@@ -132,12 +146,14 @@ void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const Ca
 void Search::emit(Scratch& scratch, const CandidatePair& pair, double* part_quality, double* rest_quality,
                   Interrupt& interrupt) const {
     const ActivityScope evaluating(scratch.activity, Activity::evaluating);
+    const std::size_t part_count = scratch.part_count(pair), rest_count = scratch.rest_count(pair);
+    if (settings_.trees && !eligible(part_count, rest_count)) return;
     if (form_.sets != nullptr) form_.sets->to_joint(scratch.sums.data(), scratch.joint.data());
     const double* const part = form_.sets != nullptr ? scratch.joint.data() : scratch.sums.data();
-    if (part_quality != nullptr && pair.part_count >= least_coverage()) {
+    if (part_quality != nullptr && eligible(part_count, rest_count)) {
         scratch.scorer.add(part, nullptr, part_quality);
     }
-    if (rest_quality != nullptr && pair.rest_count >= least_coverage()) {
+    if (rest_quality != nullptr && eligible(rest_count, part_count)) {
         scratch.scorer.add(scratch.total.data(), part, rest_quality);
     }
     const auto labels = static_cast<double>(form_.labels);
@@ -173,15 +189,30 @@ void Search::screen_all(const Task& task, Scratch& scratch, FeatureCandidates& o
     const std::size_t listed = listing.examples().size();
     scratch.splits.resize(listing.splits());
     for (std::size_t s = 0; s < listing.splits(); ++s) scratch.splits[s] = listing.listed_before(s);
-    walk_along(task, scratch, false);
+    walk_along(task, scratch, false, 0);
+    const std::size_t missing = settings_.trees ? listing.missing().size() : 0;
+    const std::size_t missing_before = scratch.missing_in_part(0) ? missing : 0;
     note_contenders(
         [&](const auto& visit) {
             for (std::uint32_t s = 0; s < scratch.splits.size(); ++s) {
-                if (scratch.splits[s] >= least_coverage()) visit(2 * s, scratch.screening.before(s));
-                if (listed - scratch.splits[s] >= least_coverage()) visit(2 * s + 1, scratch.screening.behind(s));
+                const std::size_t before = scratch.splits[s] + missing_before;
+                visit_sides(2 * s, before, listed + missing - before, scratch.screening, s, visit);
             }
         },
         out);
+}
+
+// Calls visit(slot, quality) for what has been screened of split number s of a walk: for rules either side that is a
+// candidate, for trees both together.
+template <typename Visit>
+void Search::visit_sides(std::uint32_t slot, std::size_t before, std::size_t behind, const Screening& screening,
+                         std::size_t s, const Visit& visit) const {
+    if (settings_.trees) {
+        if (eligible(before, behind)) visit(slot & ~1U, screening.before(s) + screening.behind(s));
+        return;
+    }
+    if (eligible(before, behind)) visit(slot, screening.before(s));
+    if (eligible(behind, before)) visit(slot ^ 1U, screening.behind(s));
 }
 
 // The candidates of some pairs, in a walk for each run from where its parts begin.
@@ -192,13 +223,12 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
         const std::span<const CandidatePair> run = pairs.subspan(begin, end - begin);
         scratch.splits.resize(run.size());
         for (std::size_t i = 0; i < run.size(); ++i) scratch.splits[i] = run[i].end - run[i].begin;
-        walk_along(task, scratch, run.front().begin > 0);
+        walk_along(task, scratch, run.front().begin > 0, run.front().part_slot);
         note_contenders(
             [&](const auto& visit) {
                 for (std::size_t i = 0; i < run.size(); ++i) {
-                    const CandidatePair& pair = run[i];
-                    if (pair.part_count >= least_coverage()) visit(pair.part_slot, scratch.screening.before(i));
-                    if (pair.rest_count >= least_coverage()) visit(pair.rest_slot(), scratch.screening.behind(i));
+                    visit_sides(run[i].part_slot, scratch.part_count(run[i]), scratch.rest_count(run[i]),
+                                scratch.screening, i, visit);
                 }
             },
             out);
@@ -206,10 +236,12 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
     }
 }
 
-void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back) {
+void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, std::uint32_t part_slot) const {
+    const bool with_missing = !scratch.listing.missing().empty() && scratch.missing_in_part(part_slot);
     scratch.screening.run(task.gradients, task.coverage.weights,
-                          {scratch.listing.examples(), from_the_back, scratch.splits}, scratch.total,
-                          scratch.total_weight, kNoise * task.coverage.weight, scratch.activity);
+                          {scratch.listing.examples(), from_the_back, scratch.splits,
+                           with_missing ? &scratch.missing : nullptr, with_missing ? scratch.missing_weight : 0.0},
+                          scratch.total, scratch.total_weight, kNoise * task.coverage.weight, scratch.activity);
     task.interrupt.check();
 }
 
@@ -221,7 +253,10 @@ void Search::confirm(const Task& task, const Column& column, Scratch& scratch, d
     scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled);
     out.quality.assign(2 * scratch.listing.splits(), kInfinity);
     std::vector<bool> wanted(out.quality.size(), false);
-    for (const auto& contender : out.contenders) wanted[contender.slot] = true;
+    for (const auto& contender : out.contenders) {
+        wanted[contender.slot] = true;
+        if (settings_.trees) wanted[contender.slot ^ 1U] = true;
+    }
     total_up(task, scratch);
     scan_exactly(task, scratch, scratch.listing.pairs(), &wanted, out);
 }

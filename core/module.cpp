@@ -16,6 +16,7 @@
 #include "booster.hpp"
 #include "columns.hpp"
 #include "decode.hpp"
+#include "forest.hpp"
 #include "kernels/kernels.hpp"
 #include "predict.hpp"
 
@@ -188,6 +189,31 @@ LabelSets checked_label_sets(const Matrix<std::uint8_t>& sets, const Vector<doub
     return {{sets.data(), sets.size()}, sets.shape(1), span_of(weights), span_of(set_of)};
 }
 
+nb::tuple tree_to_python(const LearnedTree& tree, std::size_t labels) {
+    std::vector<std::int32_t> features, left, right;
+    std::vector<std::uint8_t> operators, missing_left, missing_seen;
+    std::vector<double> values;
+    std::vector<std::int64_t> coverage;
+    std::int32_t leaves = 0;
+    for (const TreeNode& node : tree.nodes) {
+        features.push_back(node.condition.feature);
+        operators.push_back(static_cast<std::uint8_t>(node.condition.op));
+        values.push_back(node.condition.value);
+        missing_left.push_back(node.missing_left);
+        missing_seen.push_back(node.missing_seen);
+        left.push_back(node.is_leaf() ? leaves++ : node.left);
+        right.push_back(node.right);
+        coverage.push_back(static_cast<std::int64_t>(node.coverage));
+    }
+    auto heads = new_matrix<double>(static_cast<std::size_t>(leaves), labels, 0.0);
+    double* row = heads.data();
+    for (const std::vector<double>& head : tree.heads) row = std::copy(head.begin(), head.end(), row);
+    return nb::make_tuple(new_vector<std::int32_t>(features), new_vector<std::uint8_t>(operators),
+                          new_vector<double>(values), new_vector<std::uint8_t>(missing_left),
+                          new_vector<std::uint8_t>(missing_seen), new_vector<std::int32_t>(left),
+                          new_vector<std::int32_t>(right), new_vector<std::int64_t>(coverage), heads);
+}
+
 // The regions of one step: examples[offsets[i]] .. examples[offsets[i + 1]] get the head in row i.
 void replay(Booster& self, const Vector<std::int64_t>& offsets, const Vector<std::int32_t>& examples,
             const Matrix<double>& heads) {
@@ -221,7 +247,8 @@ void register_booster(nb::module_& module) {
                bool bootstrap, std::size_t max_features, std::size_t max_conditions, std::size_t min_coverage,
                std::uint64_t seed, std::size_t threads, const std::optional<Matrix<std::uint8_t>>& sets,
                const std::optional<Vector<double>>& set_weights, const std::optional<Vector<std::int32_t>>& set_of,
-               bool profiled) {
+               bool profiled, bool trees, double subsample, std::size_t max_depth, std::size_t max_leaves,
+               bool best_first) {
                 require(labels.shape(0) == columns->examples, "labels and features differ in length");
                 require(weights.size() == columns->examples, "weights and features differ in length");
                 require(labels.shape(0) > 0 && labels.shape(1) > 0, "there must be examples and labels");
@@ -231,17 +258,22 @@ void register_booster(nb::module_& module) {
                     require(sets && set_weights && set_of, "the loss over label sets needs to know them");
                     label_sets = checked_label_sets(*sets, *set_weights, *set_of, labels);
                 }
-                const Settings settings{loss_from_name(loss),
-                                        single_head,
-                                        use_bins,
-                                        {bin_ratio, bins_per_sign, exact_aggregation},
-                                        learning_rate,
-                                        l2,
-                                        bootstrap,
-                                        max_features,
-                                        max_conditions,
-                                        min_coverage,
-                                        seed};
+                const Settings settings{.loss = loss_from_name(loss),
+                                        .single_head = single_head,
+                                        .use_bins = use_bins,
+                                        .bins = {bin_ratio, bins_per_sign, exact_aggregation},
+                                        .learning_rate = learning_rate,
+                                        .l2 = l2,
+                                        .bootstrap = bootstrap,
+                                        .subsample = subsample,
+                                        .max_features = max_features,
+                                        .max_conditions = max_conditions,
+                                        .min_coverage = min_coverage,
+                                        .seed = seed,
+                                        .trees = trees,
+                                        .max_depth = max_depth,
+                                        .max_leaves = max_leaves,
+                                        .best_first = best_first};
                 run_interruptibly([&](Interrupt& interrupt) {
                     new (self) Booster(std::move(columns), {labels.data(), labels.size()},
                                        {weights.data(), weights.data() + weights.size()}, std::move(label_sets),
@@ -252,7 +284,8 @@ void register_booster(nb::module_& module) {
             "use_bins"_a, "bin_ratio"_a, "bins_per_sign"_a, "exact_aggregation"_a, "learning_rate"_a, "l2"_a,
             "bootstrap"_a, "max_features"_a, "max_conditions"_a, "min_coverage"_a, "seed"_a, "n_threads"_a,
             "sets"_a.noconvert() = nb::none(), "set_weights"_a.noconvert() = nb::none(),
-            "set_of"_a.noconvert() = nb::none(), "profiled"_a = false)
+            "set_of"_a.noconvert() = nb::none(), "profiled"_a = false, "trees"_a = false,
+            "subsample"_a = 1.0, "max_depth"_a = 0, "max_leaves"_a = 0, "best_first"_a = true)
         .def("add_default_rule",
              [](Booster& self) {
                  return rule_to_python(
@@ -265,6 +298,16 @@ void register_booster(nb::module_& module) {
                     run_interruptibly([&](Interrupt& interrupt) { return self.learn_rule(attempt, interrupt); });
                 if (!rule) return std::nullopt;
                 return rule_to_python(*rule);
+            },
+            "attempt"_a)
+        .def(
+            "learn_tree",
+            [](Booster& self, std::uint64_t attempt) -> std::optional<nb::tuple> {
+                require(self.grows_trees(), "this booster was made for rules");
+                const auto tree =
+                    run_interruptibly([&](Interrupt& interrupt) { return self.learn_tree(attempt, interrupt); });
+                if (!tree) return std::nullopt;
+                return tree_to_python(*tree, self.labels());
             },
             "attempt"_a)
         .def("replay", &replay, "offsets"_a, "examples"_a, "heads"_a)
@@ -287,9 +330,10 @@ void register_booster(nb::module_& module) {
 using Stops = std::optional<Vector<std::int64_t>>;
 using Start = std::optional<Matrix<double>>;
 
+template <typename Ensemble>
 Stages checked_stages(const Ensemble& ensemble, std::size_t examples, const Stops& stops, std::size_t first,
                       const Start& start, std::int64_t& all) {
-    all = static_cast<std::int64_t>(ensemble.n_rules());
+    all = static_cast<std::int64_t>(ensemble.size());
     const std::span<const std::int64_t> given = stops ? span_of(*stops) : std::span<const std::int64_t>(&all, 1);
     require(!given.empty() && given.back() <= all, "stops must not lie behind the last rule");
     require(given.front() >= static_cast<std::int64_t>(first), "stops must not lie before the first rule");
@@ -299,7 +343,7 @@ Stages checked_stages(const Ensemble& ensemble, std::size_t examples, const Stop
     return {given, first, start->data()};
 }
 
-template <typename T>
+template <typename Ensemble, typename T>
 OwnedMatrix<double> predict_dense(const Ensemble& self, const StridedMatrix<T>& x, std::size_t threads,
                                   const Stops& stops, std::size_t first, const Start& start) {
     require(x.shape(1) == self.n_features(), "wrong number of features");
@@ -313,7 +357,7 @@ OwnedMatrix<double> predict_dense(const Ensemble& self, const StridedMatrix<T>& 
     return scores;
 }
 
-template <typename T>
+template <typename Ensemble, typename T>
 OwnedMatrix<double> predict_csr(const Ensemble& self, const Vector<T>& data, const Vector<std::int32_t>& indices,
                                 const Vector<std::int32_t>& indptr, std::size_t threads, const Stops& stops,
                                 std::size_t first, const Start& start) {
@@ -331,20 +375,67 @@ OwnedMatrix<double> predict_csr(const Ensemble& self, const Vector<T>& data, con
     return scores;
 }
 
+template <typename Ensemble>
+void register_prediction(nb::class_<Ensemble>& type) {
+    type.def("predict_dense", &predict_dense<Ensemble, double>, "x"_a.noconvert(), "n_threads"_a, "stops"_a = nb::none(),
+             "first"_a = 0, "start"_a = nb::none());
+    type.def("predict_dense", &predict_dense<Ensemble, float>, "x"_a.noconvert(), "n_threads"_a, "stops"_a = nb::none(),
+             "first"_a = 0, "start"_a = nb::none());
+    type.def("predict_csr", &predict_csr<Ensemble, double>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a,
+             "stops"_a = nb::none(), "first"_a = 0, "start"_a = nb::none());
+    type.def("predict_csr", &predict_csr<Ensemble, float>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a,
+             "stops"_a = nb::none(), "first"_a = 0, "start"_a = nb::none());
+}
+
+void make_forest(Forest* self, const Vector<std::int64_t>& trees, const Vector<std::int32_t>& features,
+                 const Vector<std::uint8_t>& operators, const Vector<double>& values,
+                 const Vector<std::uint8_t>& missing_left, const Vector<std::int32_t>& left,
+                 const Vector<std::int32_t>& right, const Vector<double>& default_head, const Matrix<double>& heads,
+                 std::size_t n_features) {
+    const std::size_t nodes = features.size();
+    check_offsets(span_of(trees), nodes);
+    require(operators.size() == nodes && values.size() == nodes && missing_left.size() == nodes &&
+                left.size() == nodes && right.size() == nodes,
+            "there must be as many entries as nodes");
+    require(heads.shape(1) == default_head.size(), "heads differ in the number of labels");
+    const auto copy = [](const auto& vector) { return std::vector(vector.data(), vector.data() + vector.size()); };
+    TreeArrays arrays{copy(trees),        copy(features), copy(operators),    copy(values), copy(missing_left),
+                      copy(left),         copy(right),    copy(default_head), copy(heads),  n_features};
+    const char* const fault = arrays.fault();
+    require(fault == nullptr, fault);
+    new (self) Forest(std::move(arrays));
+}
+
+void register_forest(nb::module_& module) {
+    using State = std::tuple<Vector<std::int64_t>, Vector<std::int32_t>, Vector<std::uint8_t>, Vector<double>,
+                             Vector<std::uint8_t>, Vector<std::int32_t>, Vector<std::int32_t>, Vector<double>,
+                             Matrix<double>, std::size_t>;
+    auto type = nb::class_<Forest>(module, "Forest");
+    type.def("__init__", &make_forest, "trees"_a, "features"_a, "operators"_a, "values"_a, "missing_left"_a, "left"_a,
+             "right"_a, "default_head"_a, "heads"_a, "n_features"_a);
+    register_prediction(type);
+    type.def("__getstate__", [](const Forest& self) {
+        const TreeArrays& trees = self.arrays();
+        auto heads = new_matrix<double>(trees.heads.size() / trees.n_labels(), trees.n_labels(), 0.0);
+        std::copy(trees.heads.begin(), trees.heads.end(), heads.data());
+        return nb::make_tuple(new_vector<std::int64_t>(trees.trees), new_vector<std::int32_t>(trees.features),
+                              new_vector<std::uint8_t>(trees.operators), new_vector<double>(trees.values),
+                              new_vector<std::uint8_t>(trees.missing_left), new_vector<std::int32_t>(trees.left),
+                              new_vector<std::int32_t>(trees.right), new_vector<double>(trees.default_head), heads,
+                              trees.n_features);
+    });
+    type.def("__setstate__", [](Forest& self, const State& state) {
+        std::apply([&](const auto&... part) { make_forest(&self, part...); }, state);
+    });
+}
+
 void register_ensemble(nb::module_& module) {
     using State = std::tuple<Vector<std::int64_t>, Vector<std::int32_t>, Vector<std::uint8_t>, Vector<double>,
                              Vector<std::int64_t>, Vector<std::int32_t>, Vector<double>, std::size_t, std::size_t>;
-    nb::class_<Ensemble>(module, "Ensemble")
-        .def("__init__", &make_ensemble, "conditions"_a, "features"_a, "operators"_a, "values"_a, "heads"_a,
+    auto type = nb::class_<Ensemble>(module, "Ensemble");
+    register_prediction(type);
+    type.def("__init__", &make_ensemble, "conditions"_a, "features"_a, "operators"_a, "values"_a, "heads"_a,
              "head_labels"_a, "head_scores"_a, "n_features"_a, "n_labels"_a)
-        .def("predict_dense", &predict_dense<double>, "x"_a.noconvert(), "n_threads"_a, "stops"_a = nb::none(),
-             "first"_a = 0, "start"_a = nb::none())
-        .def("predict_dense", &predict_dense<float>, "x"_a.noconvert(), "n_threads"_a, "stops"_a = nb::none(),
-             "first"_a = 0, "start"_a = nb::none())
-        .def("predict_csr", &predict_csr<double>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a,
-             "stops"_a = nb::none(), "first"_a = 0, "start"_a = nb::none())
-        .def("predict_csr", &predict_csr<float>, "data"_a.noconvert(), "indices"_a, "indptr"_a, "n_threads"_a,
-             "stops"_a = nb::none(), "first"_a = 0, "start"_a = nb::none())
         .def("__getstate__",
              [](const Ensemble& self) {
                  const RuleArrays rules = self.arrays();
@@ -410,6 +501,7 @@ NB_MODULE(_core, module) {
     register_columns<float>(columns);
     register_booster(module);
     register_ensemble(module);
+    register_forest(module);
     register_decoding(module);
     module.def("instruction_set", [] { return std::string(active_kernels().name); });
 }

@@ -73,7 +73,7 @@ public:
 
     std::size_t n_features() const { return rules_.n_features; }
     std::size_t n_labels() const { return rules_.n_labels; }
-    std::size_t n_rules() const { return rules_.rules(); }
+    std::size_t size() const { return rules_.rules(); }
     RuleArrays arrays() const;
 
     // Writes the sums of the heads of covering rules to `scores` (examples x labels), one matrix per stage.

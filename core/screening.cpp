@@ -74,19 +74,24 @@ void Screening::run(const Gradients& gradients, const std::vector<double>& weigh
         }
         place_[s] = static_cast<std::uint32_t>(begin + kScreenLanes * (position - begin - first_of_column) + column);
     }
-    score_blocks(total, total_weight, noise, activity);
+    score_blocks(walk, total, total_weight, noise, activity);
 }
 
-void Screening::score_blocks(const AlignedVector& total, double total_weight, double noise, ActivityMark& activity) {
+void Screening::score_blocks(const Walk& walk, const AlignedVector& total, double total_weight, double noise,
+                             ActivityMark& activity) {
     const ActivityScope summing(activity, Activity::summing);
     const Kernels& kernels = active_kernels();
     const bool by_sign = most_bins(form_.labels, settings_) == 1 && !settings_.bins.exact;
     const auto kernel = !form_.joint ? kernels.screen_diagonal : by_sign ? kernels.screen_signed : kernels.screen_joint;
     const std::size_t count = rows_.size();
-    double weight_before = 0.0;
+    double weight_before = walk.start_weight;
     before_quality_.resize(screen_result_size(count));
     behind_quality_.resize(screen_result_size(count));
-    std::fill(sums_before_.begin(), sums_before_.end(), 0.0);
+    if (walk.start != nullptr) {
+        std::copy(walk.start->begin(), walk.start->end(), sums_before_.begin());
+    } else {
+        std::fill(sums_before_.begin(), sums_before_.end(), 0.0);
+    }
     for (std::size_t start = 0; start < count; start += kScreenBlock) {
         const ScreenTask task{rows_.data() + start,
                               weights_.data() + start,

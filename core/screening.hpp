@@ -27,6 +27,8 @@ public:
         std::span<const std::int32_t> examples;
         bool from_the_back;
         std::span<const std::uint32_t> splits;
+        const AlignedVector* start = nullptr;  // sums of what is in the region from the beginning; null: nothing
+        double start_weight = 0.0;
     };
     // Scores the region before each split, and the one behind it. weights: by example; total: sums of both together.
     void run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, const AlignedVector& total,
@@ -36,7 +38,7 @@ public:
     double behind(std::size_t s) const { return static_cast<double>(behind_quality_[place_[s]]); }
 
 private:
-    void score_blocks(const AlignedVector& total, double total_weight, double noise, ActivityMark& activity);
+    void score_blocks(const Walk& walk, const AlignedVector& total, double total_weight, double noise, ActivityMark& activity);
 
     Form form_;
     const Settings& settings_;

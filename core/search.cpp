@@ -23,11 +23,10 @@ double threshold(const Column& column, Split split) {
     return midpoint(column.high[below], column.low[column.binned ? below + 1 : above]);
 }
 
-double best_known(const FeatureCandidates& feature) {
-    if (feature.screened) return feature.best;
-    double best = kInfinity;
-    for (const double quality : feature.quality) best = std::min(best, quality);
-    return best;
+// Whether sums have shrunk so much since they were added up that old rounding errors would start to show.
+bool has_shrunk(double weight, double summed_weight) {
+    constexpr double kMostShrinking = 16.0;
+    return kMostShrinking * weight < summed_weight;
 }
 
 double best_of_all(const std::vector<FeatureCandidates>& candidates) {
@@ -43,23 +42,73 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
     for (std::size_t thread = 0; thread < pool.size(); ++thread) scratch_.emplace_back(form_, settings_);
 }
 
-std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const Gradients& gradients,
-                                                 const std::vector<std::int32_t>& features, double incumbent,
-                                                 double root_noise, Interrupt& interrupt) {
-    std::vector<FeatureCandidates> candidates(features.size());
-    find_candidates({coverage, gradients, interrupt}, features, incumbent, candidates);
+double Search::best_known(const FeatureCandidates& feature) const {
+    if (feature.screened) return feature.best;
+    double best = kInfinity;
+    for (std::size_t i = 0; i < feature.positions(settings_.trees); ++i) {
+        best = std::min(best, feature.value(i, settings_.trees));
+    }
+    return best;
+}
+
+std::optional<Search::Winner> Search::best_candidate(const Task& task, const std::vector<Place>& places,
+                                                     double incumbent, double root_noise,
+                                                     std::vector<FeatureCandidates>& candidates) {
+    find_candidates(task, places, incumbent, candidates);
     const double best = best_of_all(candidates);
     if (best == kInfinity) return std::nullopt;
     const double equal = best + kTie * std::abs(best);
-    for (std::size_t i = 0; i < features.size(); ++i) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
         if (!(candidates[i].best <= equal)) continue;
-        const std::vector<double>& quality = candidates[i].quality;
-        const auto found = std::find_if(quality.begin(), quality.end(), [&](double q) { return q <= equal; });
-        if (!(*found < incumbent - kTie * std::abs(incumbent) - root_noise)) return std::nullopt;
-        const auto position = static_cast<std::size_t>(found - quality.begin());
-        return Refinement{condition(coverage, features[i], position), *found};
+        std::size_t position = 0;
+        while (!(candidates[i].value(position, settings_.trees) <= equal)) ++position;
+        const double found = candidates[i].value(position, settings_.trees);
+        if (!(found < incumbent - kTie * std::abs(incumbent) - root_noise)) return std::nullopt;
+        return Winner{i, position};
     }
     return std::nullopt;
+}
+
+std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const Gradients& gradients,
+                                                 const std::vector<std::int32_t>& features, double incumbent,
+                                                 double root_noise, Interrupt& interrupt) {
+    std::vector<Place> places;
+    for (const std::int32_t feature : features) places.push_back({feature, Missing::dropped});
+    std::vector<FeatureCandidates> candidates(places.size());
+    const auto winner = best_candidate({coverage, gradients, interrupt}, places, incumbent, root_noise, candidates);
+    if (!winner) return std::nullopt;
+    return Refinement{condition(coverage, places[winner->place].feature, winner->position),
+                      candidates[winner->place].quality[winner->position]};
+}
+
+std::optional<Search::Division> Search::divide(const Coverage& coverage, const Gradients& gradients,
+                                               const std::vector<std::int32_t>& features, double incumbent,
+                                               double root_noise, Interrupt& interrupt) {
+    std::vector<Place> places;
+    for (const std::int32_t feature : features) {
+        places.push_back({feature, Missing::left});
+        if (!column(places.back()).missing.empty()) places.push_back({feature, Missing::right});
+    }
+    std::vector<FeatureCandidates> candidates(places.size());
+    const auto winner = best_candidate({coverage, gradients, interrupt}, places, incumbent, root_noise, candidates);
+    if (!winner) return std::nullopt;
+    const Place& place = places[winner->place];
+    const std::vector<double>& quality = candidates[winner->place].quality;
+    Division division{condition(coverage, place.feature, 2 * winner->position), place.missing == Missing::left, false,
+                      quality[2 * winner->position], quality[2 * winner->position + 1]};
+    division.missing_seen = !scratch_[0].listing.missing().empty();
+    return division;
+}
+
+double Search::quality(const Region& region, Interrupt& interrupt) {
+    const ActivityScope evaluating(activity(), Activity::evaluating);
+    Scratch& scratch = scratch_[0];
+    double quality = 0.0;
+    scratch.scorer.begin(kNoise * region.weight, interrupt);
+    if (form_.sets != nullptr) form_.sets->to_joint(region.total.data(), scratch.joint.data());
+    scratch.scorer.add(form_.sets != nullptr ? scratch.joint.data() : region.total.data(), nullptr, &quality);
+    scratch.scorer.flush();
+    return quality;
 }
 
 Condition Search::condition(const Coverage& coverage, std::int32_t feature, std::size_t position) {
@@ -75,14 +124,12 @@ Condition Search::condition(const Coverage& coverage, std::int32_t feature, std:
 }
 
 // Positions of the features such that threads get the most work first, and little is left when the first one runs dry.
-std::vector<std::size_t> Search::longest_first(const std::vector<std::int32_t>& features) const {
-    std::vector<std::size_t> order(features.size());
+std::vector<std::size_t> Search::longest_first(const std::vector<Place>& places) const {
+    std::vector<std::size_t> order(places.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     if (pool_.size() == 1) return order;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const auto length = [&](std::size_t i) {
-            return columns_.features[static_cast<std::size_t>(features[i])].example.size();
-        };
+        const auto length = [&](std::size_t i) { return column(places[i]).example.size(); };
         return length(a) > length(b);
     });
     return order;
@@ -90,13 +137,14 @@ std::vector<std::size_t> Search::longest_first(const std::vector<std::int32_t>& 
 
 // In the end the qualities of all that come within rounding of the best are exact; candidates that are certainly
 // worse than that, or than the incumbent, may have an infinite one.
-void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& features, double incumbent,
+void Search::find_candidates(const Task& task, const std::vector<Place>& places, double incumbent,
                              std::vector<FeatureCandidates>& candidates) {
-    const std::vector<std::size_t> order = longest_first(features);
+    const std::vector<std::size_t> order = longest_first(places);
     const auto for_each_feature = [&](const auto& work) {
-        pool_.run(features.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+        pool_.run(places.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
             const std::size_t i = order[number];
-            work(columns_.features[static_cast<std::size_t>(features[i])], scratch_[thread], candidates[i]);
+            scratch_[thread].missing_side = places[i].missing;
+            work(column(places[i]), scratch_[thread], candidates[i]);
         });
         score_rest();
         for (FeatureCandidates& feature : candidates) feature.best = best_known(feature);
@@ -117,7 +165,7 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
             scan(task, column, scratch, {0, 1}, feature);
         });
     } else {
-        scan_in_pieces(task, features, order, candidates);
+        scan_in_pieces(task, places, order, candidates);
     }
     if (Screening::possible(form_, settings_)) {
         const double worst = (1.0 - kScreenMargin) * reach();
@@ -139,17 +187,17 @@ void Search::find_candidates(const Task& task, const std::vector<std::int32_t>& 
 
 // Features are few, and one may take as long as several others: with both ends of a feature as tasks of their own,
 // threads rarely wait for each other.
-void Search::scan_in_pieces(const Task& task, const std::vector<std::int32_t>& features,
-                            const std::vector<std::size_t>& order, std::vector<FeatureCandidates>& candidates) {
+void Search::scan_in_pieces(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
+                            std::vector<FeatureCandidates>& candidates) {
     constexpr std::size_t kPieces = 2;
-    std::vector<FeatureCandidates> pieces(kPieces * features.size());
+    std::vector<FeatureCandidates> pieces(kPieces * places.size());
     pool_.run(pieces.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
         const std::size_t i = kPieces * order[number / kPieces] + number % kPieces;
-        const Column& column = columns_.features[static_cast<std::size_t>(features[i / kPieces])];
-        scan(task, column, scratch_[thread], {i % kPieces, kPieces}, pieces[i]);
+        scratch_[thread].missing_side = places[i / kPieces].missing;
+        scan(task, column(places[i / kPieces]), scratch_[thread], {i % kPieces, kPieces}, pieces[i]);
     });
     score_rest();
-    for (std::size_t i = 0; i < features.size(); ++i) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
         candidates[i] = std::move(pieces[kPieces * i]);
         for (std::size_t piece = 1; piece < kPieces; ++piece) candidates[i].join(pieces[kPieces * i + piece]);
         candidates[i].best = best_known(candidates[i]);
@@ -162,27 +210,36 @@ void Search::score_rest() {
     for (Scratch& scratch : scratch_) scratch.scorer.flush();
 }
 
-void Search::sum_up(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) {
+void Search::sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients,
+                    Interrupt& interrupt) {
     const ActivityScope summing(activity(), Activity::summing);
-    coverage.weight = 0.0;
-    for (const std::int32_t example : coverage.sample) {
-        coverage.weight += coverage.weights[static_cast<std::size_t>(example)];
-    }
-    coverage.summed_weight = coverage.weight;
-    coverage.total = sum_examples(form_, gradients, coverage.weights, coverage.sample, pool_, interrupt);
+    region.weight = total_weight(weights, region.sample);
+    region.summed_weight = region.weight;
+    region.total = sum_examples(form_, gradients, weights, region.sample, pool_, interrupt);
 }
 
-// Few dropped examples are subtracted, many left behind: the cheaper way is taken, but for sums that have
-// shrunk so much since they were last added up that old rounding errors would start to show.
+void Search::sum_up_parts(const Region& whole, Region& left, Region& right, const std::vector<double>& weights,
+                          const Gradients& gradients, Interrupt& interrupt) {
+    Region& smaller = left.sample.size() < right.sample.size() ? left : right;
+    Region& larger = &smaller == &left ? right : left;
+    sum_up(smaller, weights, gradients, interrupt);
+    if (has_shrunk(whole.weight - smaller.weight, whole.summed_weight)) {
+        sum_up(larger, weights, gradients, interrupt);
+        return;
+    }
+    larger.total.resize(form_.size());
+    active_kernels().subtract(larger.total.data(), whole.total.data(), smaller.total.data(), form_.size());
+    larger.weight = whole.weight - smaller.weight;
+    larger.summed_weight = whole.summed_weight;
+}
+
+// Few dropped examples are subtracted, many left behind: the cheaper way is taken, but for sums that have shrunk a lot.
 void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                              Interrupt& interrupt) {
     const ActivityScope summing(activity(), Activity::summing);
-    constexpr double kMostShrinking = 16.0;
-    double weight = 0.0;
-    for (const std::int32_t example : dropped) weight += coverage.weights[static_cast<std::size_t>(example)];
-    const bool shrunk = kMostShrinking * (coverage.weight - weight) < coverage.summed_weight;
-    if (shrunk || dropped.size() >= coverage.sample.size()) {
-        sum_up(coverage, gradients, interrupt);
+    const double weight = total_weight(coverage.weights, dropped);
+    if (has_shrunk(coverage.weight - weight, coverage.summed_weight) || dropped.size() >= coverage.sample.size()) {
+        sum_up(coverage, coverage.weights, gradients, interrupt);
         return;
     }
     const AlignedVector part = sum_examples(form_, gradients, coverage.weights, dropped, pool_, interrupt);
@@ -231,6 +288,39 @@ void Search::restrict(Coverage& coverage, const Condition& condition, const Grad
         coverage.weights[static_cast<std::size_t>(example)] = 0.0;
         coverage.sampled[static_cast<std::size_t>(example)] = 0;
     }
+}
+
+void Search::partition(const Division& division, const std::vector<std::int32_t>& examples,
+                       std::vector<std::int32_t>& left, std::vector<std::int32_t>& right) {
+    const Column& column = columns_.features[static_cast<std::size_t>(division.condition.feature)];
+    const std::int32_t last = column.last_rank_up_to(division.condition.value);
+    const bool equal = division.condition.op == Operator::equal;
+    const auto goes_right = [&](std::int32_t rank) -> std::uint8_t { return equal ? rank != last : rank > last; };
+    const auto missing = static_cast<std::uint8_t>(!division.missing_left);
+    if (column.rank_of.empty()) {
+        const std::uint8_t implicit = goes_right(column.implicit_rank);
+        for (const std::int32_t example : examples) dropped_[static_cast<std::size_t>(example)] = implicit;
+        for (std::size_t i = 0; i < column.example.size(); ++i) {
+            dropped_[static_cast<std::size_t>(column.example[i])] = goes_right(column.rank[i]);
+        }
+        for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = missing;
+    } else {
+        for (const std::int32_t example : examples) {
+            const std::int32_t rank = column.rank_of[static_cast<std::size_t>(example)];
+            dropped_[static_cast<std::size_t>(example)] = rank < 0 ? missing : goes_right(rank);
+        }
+    }
+    left.resize(examples.size());
+    right.resize(examples.size());
+    std::size_t lefts = 0, rights = 0;
+    for (const std::int32_t example : examples) {
+        const std::uint8_t to_the_right = dropped_[static_cast<std::size_t>(example)];
+        left[lefts] = right[rights] = example;
+        rights += to_the_right;
+        lefts += 1 - to_the_right;
+    }
+    left.resize(lefts);
+    right.resize(rights);
 }
 
 }  // namespace labelboost

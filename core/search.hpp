@@ -28,15 +28,27 @@ struct Condition {
     double value;
 };
 
-// What a rule covers while it grows.
-struct Coverage {
+// Where the examples without a value of a feature belong: a rule drops them, a tree sends them one way.
+enum class Missing : std::uint8_t { dropped, left, right };
+
+// Where candidates are looked for.
+struct Place {
+    std::int32_t feature;
+    Missing missing;
+};
+
+// What a rule covers while it grows, or a node of a tree.
+struct Region {
     std::vector<std::int32_t> all;     // covered training examples, ascending
     std::vector<std::int32_t> sample;  // those of them in the sample
-    std::vector<double> weights;       // by example; zero for what is not in `sample`
-    std::vector<std::uint8_t> sampled;  // by example; 1 for what is in `sample`, else 0
     AlignedVector total;               // sums over the sample
     double weight = 0.0;               // sum of weights of the sample
     double summed_weight = 0.0;        // the same when `total` was last summed up, not subtracted from
+};
+
+struct Coverage : Region {
+    std::vector<double> weights;        // by example; zero for what is not in the sample
+    std::vector<std::uint8_t> sampled;  // by example; 1 for what is in `sample`, else 0
 };
 
 // The qualities of the candidates of one feature, two per split. Infinite: not a candidate, or out of the question.
@@ -54,6 +66,11 @@ struct FeatureCandidates {
     std::vector<double> optimistic;  // if bounded: the best quality that is possible; `quality` follows later
     double attained = std::numeric_limits<double>::infinity();  // if bounded: some candidate is as good as this
 
+    // How good the candidate at a position is: for rules one side of a split, for trees both of them together.
+    std::size_t positions(bool trees) const { return trees ? quality.size() / 2 : quality.size(); }
+    double value(std::size_t position, bool trees) const {
+        return trees ? quality[2 * position] + quality[2 * position + 1] : quality[position];
+    }
     // Takes over what another thread found out about other candidates of the feature.
     void join(const FeatureCandidates& other);
 };
@@ -82,8 +99,27 @@ public:
                                      const std::vector<std::int32_t>& features, double incumbent, double root_noise,
                                      Interrupt& interrupt);
 
-    // Sums up the sample of a new coverage.
-    void sum_up(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt);
+    // The same for a node of a tree: the best way to divide it in two. `incumbent`: the quality of the node undivided.
+    struct Division {
+        Condition condition;  // of the left part
+        bool missing_left;
+        bool missing_seen;  // otherwise it does not matter here where missing values go
+        double left_quality, right_quality;
+    };
+    std::optional<Division> divide(const Coverage& coverage, const Gradients& gradients,
+                                   const std::vector<std::int32_t>& features, double incumbent, double root_noise,
+                                   Interrupt& interrupt);
+    // The quality of everything covered.
+    double quality(const Region& region, Interrupt& interrupt);
+    // Puts examples (some of those covered) on the side of a division where they belong.
+    void partition(const Division& division, const std::vector<std::int32_t>& examples, std::vector<std::int32_t>& left,
+                   std::vector<std::int32_t>& right);
+    // Sums up the samples of the two parts of a region.
+    void sum_up_parts(const Region& whole, Region& left, Region& right, const std::vector<double>& weights,
+                      const Gradients& gradients, Interrupt& interrupt);
+
+    // Sums up the sample of a region; weights: by example.
+    void sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients, Interrupt& interrupt);
     // Restricts the coverage to the examples that satisfy the condition.
     void restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients, Interrupt& interrupt);
 
@@ -96,11 +132,14 @@ private:
         Listing listing;
         AlignedVector total;        // of all covered examples with a value, in the form of systems
         AlignedVector sums, joint;  // of a part, and for label sets in that form
+        AlignedVector missing;      // the sums of the examples without a value, if they belong to a side
+        double missing_weight = 0.0;
         std::vector<double> products;
         std::vector<std::uint32_t> splits;
         double total_weight = 0.0;  // of the examples in `total`
         double reached = 0.0;  // the best quality that this thread knows of
         double work = 0.0;
+        Missing missing_side = Missing::dropped;
         ActivityMark activity;
 
         Scratch(const Form& form, const Settings& settings)
@@ -109,7 +148,20 @@ private:
               walk(form, settings),
               total(form.of_systems().size()),
               sums(form.size()),
-              joint(form.sets != nullptr ? form.of_systems().size() : 0) {}
+              joint(form.sets != nullptr ? form.of_systems().size() : 0),
+              missing(settings.trees ? form.size() : 0) {}
+
+        // Whether examples without a value belong to the part of a pair.
+        bool missing_in_part(std::uint32_t part_slot) const {
+            return missing_side == (part_slot % 2 == 0 ? Missing::left : Missing::right);
+        }
+        // The numbers of examples on both sides of a pair, those without a value included where they belong to one.
+        std::size_t part_count(const CandidatePair& pair) const {
+            return pair.part_count + (missing_in_part(pair.part_slot) ? listing.missing().size() : 0);
+        }
+        std::size_t rest_count(const CandidatePair& pair) const {
+            return pair.rest_count + (missing_in_part(pair.rest_slot()) ? listing.missing().size() : 0);
+        }
     };
     struct Task {
         const Coverage& coverage;
@@ -120,12 +172,20 @@ private:
 
     // The condition of a feature's candidate.
     Condition condition(const Coverage& coverage, std::int32_t feature, std::size_t position);
-    void find_candidates(const Task& task, const std::vector<std::int32_t>& features, double incumbent,
+    struct Winner {
+        std::size_t place, position;
+    };
+    // The first of the best candidates, if it is better than the incumbent.
+    std::optional<Winner> best_candidate(const Task& task, const std::vector<Place>& places, double incumbent,
+                                         double root_noise, std::vector<FeatureCandidates>& candidates);
+    void find_candidates(const Task& task, const std::vector<Place>& places, double incumbent,
                          std::vector<FeatureCandidates>& candidates);
+    const Column& column(const Place& place) const { return columns_.features[static_cast<std::size_t>(place.feature)]; }
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt);
-    std::vector<std::size_t> longest_first(const std::vector<std::int32_t>& features) const;
-    void scan_in_pieces(const Task& task, const std::vector<std::int32_t>& features, const std::vector<std::size_t>& order,
+    double best_known(const FeatureCandidates& feature) const;
+    std::vector<std::size_t> longest_first(const std::vector<Place>& places) const;
+    void scan_in_pieces(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                         std::vector<FeatureCandidates>& candidates);
     void score_rest();
     void scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
@@ -134,8 +194,15 @@ private:
     void screen_all(const Task& task, Scratch& scratch, FeatureCandidates& out) const;
     void screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                      FeatureCandidates& out) const;
-    // Screens the splits in `scratch`.
-    static void walk_along(const Task& task, Scratch& scratch, bool from_the_back);
+    // Screens the splits in `scratch`; the parts are those of such slots.
+    void walk_along(const Task& task, Scratch& scratch, bool from_the_back, std::uint32_t part_slot) const;
+    // Whether a side with so many examples is a candidate, or if both sides are wanted, whether both are large enough.
+    bool eligible(std::size_t count, std::size_t other) const {
+        return count >= least_coverage() && (!settings_.trees || other >= least_coverage());
+    }
+    template <typename Visit>
+    void visit_sides(std::uint32_t slot, std::size_t before, std::size_t behind, const Screening& screening,
+                     std::size_t s, const Visit& visit) const;
     template <typename ForEach>
     static void note_contenders(const ForEach& for_each_candidate, FeatureCandidates& out);
     void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;
@@ -147,7 +214,7 @@ private:
     bool settle_one(const Task& task, Scratch& scratch, Side side, double& quality) const;
     bool one_by_one_pays(Listing& listing) const;
     void form_binned_system(const Task& task, Scratch& scratch, Side side) const;
-    // The sums of all covered examples with a value.
+    // The sums of all covered examples that belong to a side.
     void total_up(const Task& task, Scratch& scratch) const;
     // Emits the candidates of a pair with the sums of its part in `scratch.sums`; null: not wanted.
     void emit(Scratch& scratch, const CandidatePair& pair, double* part_quality, double* rest_quality,

@@ -17,10 +17,16 @@ struct Settings {
     double learning_rate = 0.3;
     double l2 = 1.0;
     bool bootstrap = true;
+    double subsample = 1.0;  // without bootstrap: the share of the examples that is drawn
     std::size_t max_features = 0;    // 0: all
     std::size_t max_conditions = 0;  // 0: no limit
     std::size_t min_coverage = 1;
     std::uint64_t seed = 0;
+    // Trees instead of rules.
+    bool trees = false;
+    std::size_t max_depth = 0;   // 0: no limit
+    std::size_t max_leaves = 0;  // 0: no limit
+    bool best_first = true;      // or level by level
 
     bool joint_loss() const { return loss != Loss::label_logistic; }
     // Whether the gradient of a label depends on the score of that label only.

@@ -125,6 +125,12 @@ void for_each_batch(const Gradients& gradients, std::span<const double> weights,
     }
 }
 
+inline double total_weight(std::span<const double> weights, std::span<const std::int32_t> examples) {
+    double total = 0.0;
+    for (const std::int32_t example : examples) total += weights[static_cast<std::size_t>(example)];
+    return total;
+}
+
 // sums += the statistics of the examples, each times its weight; weights are indexed by example.
 void add_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                   std::span<const std::int32_t> examples, double* sums);

@@ -2,9 +2,18 @@
 
 from importlib.metadata import version
 
-from labelboost.estimators import RuleBoostingClassifier
+from labelboost.estimators import RuleBoostingClassifier, TreeBoostingClassifier
 from labelboost.model import Condition, Rule
 from labelboost.persistence import load_model, save_model
+from labelboost.trees import Tree
 
 __version__ = version("labelboost")
-__all__ = ["Condition", "Rule", "RuleBoostingClassifier", "load_model", "save_model"]
+__all__ = [
+    "Condition",
+    "Rule",
+    "RuleBoostingClassifier",
+    "Tree",
+    "TreeBoostingClassifier",
+    "load_model",
+    "save_model",
+]

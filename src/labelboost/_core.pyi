@@ -4,6 +4,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Float = NDArray[np.float32] | NDArray[np.float64]
+_RawTree = tuple[
+    NDArray[np.int32],
+    NDArray[np.uint8],
+    NDArray[np.float64],
+    NDArray[np.uint8],
+    NDArray[np.uint8],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int64],
+    NDArray[np.float64],
+]
 _RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int]
 
 class Columns:
@@ -51,9 +62,15 @@ class Booster:
         set_weights: NDArray[np.float64] | None = None,
         set_of: NDArray[np.int32] | None = None,
         profiled: bool = False,
+        trees: bool = False,
+        subsample: float = 1.0,
+        max_depth: int = 0,
+        max_leaves: int = 0,
+        best_first: bool = True,
     ) -> None: ...
     def add_default_rule(self) -> _RawRule: ...
     def learn_rule(self, attempt: int) -> _RawRule | None: ...
+    def learn_tree(self, attempt: int) -> _RawTree | None: ...
     def replay(
         self,
         offsets: NDArray[np.int64],
@@ -64,19 +81,7 @@ class Booster:
     def activity_seconds(self) -> tuple[float, float, float]: ...
     def scores(self) -> NDArray[np.float64]: ...
 
-class Ensemble:
-    def __init__(
-        self,
-        conditions: NDArray[np.int64],
-        features: NDArray[np.int32],
-        operators: NDArray[np.uint8],
-        values: NDArray[np.float64],
-        heads: NDArray[np.int64],
-        head_labels: NDArray[np.int32],
-        head_scores: NDArray[np.float64],
-        n_features: int,
-        n_labels: int,
-    ) -> None: ...
+class _Predictor:
     def predict_dense(
         self,
         x: _Float,
@@ -95,6 +100,35 @@ class Ensemble:
         first: int = 0,
         start: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]: ...
+
+class Forest(_Predictor):
+    def __init__(
+        self,
+        trees: NDArray[np.int64],
+        features: NDArray[np.int32],
+        operators: NDArray[np.uint8],
+        values: NDArray[np.float64],
+        missing_left: NDArray[np.uint8],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        default_head: NDArray[np.float64],
+        heads: NDArray[np.float64],
+        n_features: int,
+    ) -> None: ...
+
+class Ensemble(_Predictor):
+    def __init__(
+        self,
+        conditions: NDArray[np.int64],
+        features: NDArray[np.int32],
+        operators: NDArray[np.uint8],
+        values: NDArray[np.float64],
+        heads: NDArray[np.int64],
+        head_labels: NDArray[np.int32],
+        head_scores: NDArray[np.float64],
+        n_features: int,
+        n_labels: int,
+    ) -> None: ...
 
 def decode_known(
     loss: str, scores: NDArray[np.float64], known: NDArray[np.uint8], n_threads: int

@@ -16,21 +16,27 @@ OPERATORS: tuple[Operator, ...] = ("<=", ">", "=", "!=")
 """All operators; the position of each is its code in the C++ core."""
 
 
+MissingValue = Literal["fails", "passes", "assumed"]
+"""What a missing value does to a condition. It "passes" if training showed that this is right, or
+is "assumed" to pass if training had none there; rules that are not leaves of trees it "fails"."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A comparison of one feature with a constant. A missing value satisfies none."""
+    """A comparison of one feature with a constant."""
 
     feature: int
     operator: Operator
     value: float
+    missing: MissingValue = "fails"
 
     def covers(self, column: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Tell which entries of the feature's column satisfy the condition."""
         column = np.asarray(column, dtype=np.float64)  # NumPy would round the value to float32
         comparison = {"<=": np.less_equal, ">": np.greater, "=": np.equal, "!=": np.not_equal}
         covered: NDArray[np.bool_] = comparison[self.operator](column, self.value)
-        present: NDArray[np.bool_] = ~np.isnan(column)
-        return covered & present
+        missing: NDArray[np.bool_] = np.isnan(column)
+        return covered & ~missing if self.missing == "fails" else covered | missing
 
 
 @dataclass(frozen=True, slots=True, eq=False)

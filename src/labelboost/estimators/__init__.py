@@ -1,5 +1,6 @@
 """The estimators: scikit-learn's interface to training and prediction."""
 
 from labelboost.estimators.rules import RuleBoostingClassifier
+from labelboost.estimators.trees import TreeBoostingClassifier
 
-__all__ = ["RuleBoostingClassifier"]
+__all__ = ["RuleBoostingClassifier", "TreeBoostingClassifier"]

@@ -119,7 +119,8 @@ class BoostingClassifier(ScoreClassifier):
             set_of=sets.set_of,
             profiled=profiled,
         )
-        randomised = settings["bootstrap"] or max_features < schema.n_features
+        sampled = settings["bootstrap"] or settings.get("subsample", 1.0) < 1.0
+        randomised = sampled or max_features < schema.n_features
         with progress_bar(verbose, size, self._unit) as report:
             boosted = boost(
                 booster,
@@ -149,7 +150,7 @@ class BoostingClassifier(ScoreClassifier):
 
     def _replace_model(self, **fitted: Any) -> None:
         """Set all that is learned at once: who interrupts finds the former model or the new one."""
-        optional = ("feature_names_in_", "training_profile_")
+        optional = ("feature_names_in_", "training_profile_", "rules_")  # rules_: made of trees_
         kept = {name: value for name, value in vars(self).items() if name not in optional}
         self.__dict__ = kept | fitted
 

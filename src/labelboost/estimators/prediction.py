@@ -44,7 +44,7 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
     _one_dimensional: bool
     _known: NDArray[np.uint8]
     _known_weights: NDArray[np.float64]
-    _ensemble: _core.Ensemble
+    _ensemble: _core.Ensemble | _core.Forest
     _fitted_loss: str
 
     @property
