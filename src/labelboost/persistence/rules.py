@@ -37,7 +37,7 @@ def decode_rules(
 ) -> list[Rule]:
     items = node.items(fewest=1)
     budget.spend(SCORE_BYTES * len(items) * n_labels, f"{len(items)} rules x {n_labels} labels")
-    rules = [_decode_rule(item, nominal, n_labels) for item in items]
+    rules = [decode_rule(item, nominal, n_labels) for item in items]
     with np.errstate(over="ignore"):
         total = sum(float(np.abs(rule.head).sum()) for rule in rules)
     if not total <= LARGEST_TOTAL:
@@ -45,7 +45,7 @@ def decode_rules(
     return rules
 
 
-def _decode_rule(node: Node, nominal: NDArray[np.bool_], n_labels: int) -> Rule:
+def decode_rule(node: Node, nominal: NDArray[np.bool_], n_labels: int) -> Rule:
     conditions, head, coverage = node.fields("conditions", "head", "coverage")
     scores = _decode_head(head, n_labels)
     scores.flags.writeable = False  # as after training
