@@ -187,7 +187,10 @@ class ControlledClassifier(ScoreClassifier):
             control.evaluate_every = plan.evaluate_every
         if plan.time_limit is not None:
             control.deadline = start + plan.time_limit
-        begin = None if wishes.former is None else wishes.former._as_boosted()
+        begin = None
+        if wishes.former is not None:
+            begin = wishes.former._as_boosted()
+            control.inherited = len(begin.learned)
         if plan.checkpoint is not None:
             fingerprint = self._fingerprint(data, settings, begin)
             store = CheckpointFile(plan.checkpoint, self._unit, wishes.seed, fingerprint)

@@ -81,20 +81,18 @@ class Control(Generic[Learned]):
     deadline: float | None = None
     """On the clock of `time.perf_counter`."""
     checkpoints: Checkpoints | None = None
+    inherited: int = 0
+    """How many of the learned ones come from a former model: these are kept in any case."""
 
     def begin(self, booster: Booster, boosted: Boosted[Learned]) -> str | None:
         """Catch up with what was there from the start: the default rule, or much more."""
         if self.checkpoints:
             self.checkpoints.begin(boosted)
-        if self.validation:
-            self.validation.add([boosted.default])
-            self._evaluate(boosted.size_of(0), always=True)
-            for n, learned in enumerate(boosted.learned, 1):
-                self.validation.add(self.rules_of(learned))
-                self._evaluate(boosted.size_of(n))
+        if self.validation and self._catch_up(self.validation, boosted):
+            return EARLY
         if not boosted.learned:
             return self._verdict(booster, boosted, boosted.default)
-        return EARLY if self.history and self.history.is_exhausted() else self._time_is_up()
+        return self._time_is_up()
 
     def after_step(self, booster: Booster, boosted: Boosted[Learned]) -> str | None:
         """Look at what has just been learned; return why training should end, if it should."""
@@ -111,7 +109,7 @@ class Control(Generic[Learned]):
         """Return what is kept: all of it, or the best size."""
         if self.history is None or self.validation is None:
             return boosted
-        if self.history.sizes[-1] != len(boosted):
+        if self.history.sizes[-1] < len(boosted) and not self.history.is_exhausted():
             self._evaluate(len(boosted), always=True)
         best = self.history.best_size
         return boosted if best is None else boosted.first(best)
@@ -133,6 +131,17 @@ class Control(Generic[Learned]):
                 except (OSError, ValueError) as fault:
                     error.add_note(f"No checkpoint could be written: {fault}")
             raise
+
+    def _catch_up(self, validation: Validation, boosted: Boosted[Learned]) -> bool:
+        """Evaluate as if all had just been learned; tell whether training would have ended."""
+        steps = ([boosted.default], *map(self.rules_of, boosted.learned))
+        for n, rules in enumerate(steps):
+            validation.add(rules)
+            if n >= self.inherited:
+                self._evaluate(boosted.size_of(n), always=n == self.inherited)
+                if self.history and self.history.is_exhausted():
+                    return True
+        return False
 
     def _evaluate(self, size: int, *, always: bool = False) -> None:
         assert self.validation is not None
