@@ -23,7 +23,7 @@ from labelboost.random_draws import draw, key
 from labelboost.training.early_stopping import History
 from labelboost.training.measures import LABEL_SET_MEASURES, MEASURES, LabelSetQuality
 from labelboost.training.split import SPLIT_ATTEMPT, held_out_examples
-from labelboost.training.validation_loss import example_loss
+from labelboost.training.validation_loss import validation_loss
 
 BY_SKLEARN = {
     "subset_01": metrics.zero_one_loss,
@@ -59,6 +59,10 @@ def test_measures_are_those_of_scikit_learn(seed: int, n: int, k: int, weighted:
         rows = np.flatnonzero(rng.random(n) < 0.5)
         predicted[rows] = rng.random((len(rows), k)) < share
         quality.update(rows, predicted[rows])
+        labels = np.flatnonzero(rng.random(k) < 0.5)
+        cells = np.ix_(rows, labels)
+        predicted[cells] = 1 - predicted[cells]
+        quality.update(rows, predicted[cells], labels)
         for name, compute in LABEL_SET_MEASURES.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -247,10 +251,19 @@ def test_unseen_label_sets(loss: str) -> None:
 def test_softmax_leaves_unknown_sets_out_of_the_loss() -> None:
     truth = np.array([[1, 0], [1, 1], [0, 1]], dtype=np.uint8)
     known = LabelSets.of(truth[:2], np.array([1.0, 3.0]))
-    compute, countable = example_loss("labelset_softmax", truth, known)
-    assert countable.tolist() == [True, True, False]
-    losses = compute(np.array([0, 1]), np.zeros((2, 2)))
-    np.testing.assert_allclose(losses, [np.log(4), np.log(4 / 3)])
+    loss = validation_loss("labelset_softmax", truth, np.array([1.0, 2.0, 5.0]), known)
+    assert loss.weights.tolist() == [1.0, 2.0, 0.0]
+    loss.update(np.arange(3), np.arange(2), np.zeros((3, 2)))
+    assert loss.mean() == pytest.approx((np.log(4) + 2 * np.log(4 / 3)) / 3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses_of_huge_scores(loss: str) -> None:
+    truth = np.array([[1, 0], [0, 1]], dtype=np.uint8)
+    computed = validation_loss(loss, truth, np.ones(2), LabelSets.of(truth, np.ones(2)))
+    computed.update(np.arange(2), np.arange(2), np.array([[1e4, -1e4], [1e4, -1e4]]))
+    expected = {"example_logistic": 1e4 + np.log(2), "label_logistic": 2e4, "labelset_softmax": 2e4}
+    assert computed.mean() == pytest.approx(expected[loss] / 2)
 
 
 # Where validation data come from

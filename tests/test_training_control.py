@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -351,3 +352,16 @@ def test_coverage(sparse: bool) -> None:
         model = kind(10, categorical_features=[7]).fit(matrix, Y)
         covered = FeatureColumns(matrix).covered(model.rules_)
         assert [len(examples) for examples in covered] == [rule.coverage for rule in model.rules_]
+
+
+def test_the_examples_of_the_documentation_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Path(__file__).parents[1] / "docs" / "training-control.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 6
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(block, names)
+    assert list(tmp_path.iterdir()) == []

@@ -62,7 +62,7 @@ def boost(
     well succeed, so training ends early only after several failures in a row.
     """
     began = time.perf_counter() if began is None else began
-    control = control or Control(rules_of=lambda _: ())
+    control = control or Control()
     if start is None:
         default = rule_from_core(booster.add_default_rule())
         start = Boosted(default, [], [time.perf_counter() - began], [], default_counts)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from labelboost.label_sets import LabelSets
 from labelboost.parameters import (
@@ -24,7 +23,7 @@ from labelboost.training.boosted import Boosted
 from labelboost.training.early_stopping import History
 from labelboost.training.measures import LOSS, MEASURES
 from labelboost.training.split import held_out_examples
-from labelboost.training.validation import Examples, Validation
+from labelboost.training.validation import Examples, Prediction, Validation
 from labelboost.validation import (
     FeatureSchema,
     Labels,
@@ -127,7 +126,7 @@ def make_validation(
     parameters: ControlParameters,
     loss: str,
     known: LabelSets,
-    decode: Callable[[NDArray[np.float64]], NDArray[Any]],
+    prediction: Prediction,
 ) -> tuple[Validation, History]:
     """Return what follows validation data, and what remembers how good it was."""
     measure = parameters.early_stopping
@@ -136,7 +135,7 @@ def make_validation(
         [] if measure is None else [measure],
         loss=loss,
         known=known,
-        decode=lambda scores: decode(scores).astype(np.uint8),
+        prediction=prediction,
     )
     if measure == LOSS and not validation.has_loss:
         raise ValueError(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from labelboost import _core
 from labelboost.estimators.control import (
     ControlParameters,
     check_control_parameters,
@@ -22,6 +23,7 @@ from labelboost.estimators.control import (
 )
 from labelboost.estimators.prediction import ScoreClassifier
 from labelboost.label_sets import LabelSets
+from labelboost.losses import LOSSES
 from labelboost.model import Rule
 from labelboost.parameters import is_integer
 from labelboost.persistence.checkpoints import CheckpointFile, StoredTraining, read_checkpoint
@@ -31,7 +33,7 @@ from labelboost.training.boosted import Boosted
 from labelboost.training.callbacks import Callback, check_callbacks
 from labelboost.training.control import Checkpoints, Control
 from labelboost.training.fingerprints import digest_arrays, digest_features, digest_rules
-from labelboost.training.validation import Examples
+from labelboost.training.validation import Examples, Prediction
 from labelboost.validation import FeatureSchema, Labels
 
 OPTIONAL = ("feature_names_in_", "training_profile_", "validation_history_", "best_score_",
@@ -84,7 +86,6 @@ class ControlledClassifier(ScoreClassifier):
     validation_history_: dict[str, NDArray[Any]]
     best_score_: float
     stop_reason_: str
-    rules_: list[Rule]
     _attempts: NDArray[np.int64]
     _seed: int
 
@@ -95,6 +96,12 @@ class ControlledClassifier(ScoreClassifier):
 
     def _rules_of(self, learned: Any) -> Sequence[Rule]:
         """Return a rule as a list of itself, or the leaves of a tree as rules."""
+        raise NotImplementedError
+
+    def _pack(
+        self, learned: Sequence[Any], n_features: int, n_labels: int
+    ) -> _core.Ensemble | _core.Forest:
+        """Pack rules or trees, without a default rule, to be added to given scores."""
         raise NotImplementedError
 
     def _fitted_ensemble(self) -> tuple[Rule, list[Any]]:
@@ -178,11 +185,16 @@ class ControlledClassifier(ScoreClassifier):
     ) -> tuple[Control[Any], Boosted[Any] | None]:
         """Return what accompanies training, and what it begins with if that is not nothing."""
         plan = wishes.parameters
-        control: Control[Any] = Control(self._rules_of, callbacks=wishes.callbacks)
+        control: Control[Any] = Control(callbacks=wishes.callbacks)
         if data.held_out is not None:
-            decode = self._decoder_in_training(settings["loss"], data.labels, sets)
+            n_features, n_labels = data.schema.n_features, sets.vectors.shape[1]
+            prediction = Prediction(
+                lambda learned: self._pack(learned, n_features, n_labels),
+                self._decoder_in_training(settings["loss"], data.labels, sets),
+                self._n_threads(),
+            )
             control.validation, control.history = make_validation(
-                data.held_out, plan, settings["loss"], sets, decode
+                data.held_out, plan, settings["loss"], sets, prediction
             )
             control.evaluate_every = plan.evaluate_every
         if plan.time_limit is not None:
@@ -204,8 +216,13 @@ class ControlledClassifier(ScoreClassifier):
 
     def _decoder_in_training(
         self, loss: str, labels: Labels, sets: LabelSets
-    ) -> Callable[[NDArray[np.float64]], NDArray[Any]]:
-        """Return what turns scores into label sets as the model will do once it is fitted."""
+    ) -> Callable[[NDArray[np.float64]], NDArray[np.uint8]] | None:
+        """Return what turns scores into label sets as the model will do once it is fitted.
+
+        None: labels with positive scores, which can be found one by one.
+        """
+        if (LOSSES[loss].decoding if self.decoding == "auto" else self.decoding) == "sign":
+            return None
         model = copy.copy(self)
         model._replace_model(
             classes_=labels.classes,
@@ -214,7 +231,8 @@ class ControlledClassifier(ScoreClassifier):
             _known_weights=sets.weights,
             _fitted_loss=loss,
         )
-        return model._decoder()
+        decode = model._decoder()
+        return lambda scores: decode(scores).astype(np.uint8)
 
     def _as_boosted(self) -> Boosted[Any]:
         """Return the fitted ensemble as a state that training can go on from."""

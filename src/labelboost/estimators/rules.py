@@ -223,6 +223,9 @@ class RuleBoostingClassifier(BoostingClassifier):
     def _rules_of(self, learned: Rule) -> Sequence[Rule]:
         return (learned,)
 
+    def _pack(self, learned: Sequence[Rule], n_features: int, n_labels: int) -> _core.Ensemble:
+        return pack_rules(learned, n_features, n_labels)
+
     def _fitted_ensemble(self) -> tuple[Rule, list[Rule]]:
         return self.rules_[0], self.rules_[1:]
 

@@ -252,6 +252,9 @@ class TreeBoostingClassifier(BoostingClassifier):
     def _rules_of(self, learned: Tree) -> Sequence[Rule]:
         return learned.rules()
 
+    def _pack(self, learned: Sequence[Tree], n_features: int, n_labels: int) -> _core.Forest:
+        return pack_trees(Rule((), np.zeros(n_labels), 0), learned, n_features)
+
     def _fitted_ensemble(self) -> tuple[Rule, list[Tree]]:
         return self.default_, self.trees_
 

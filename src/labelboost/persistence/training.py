@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labelboost.persistence.nodes import EXACT, Malformed, Node
 from labelboost.training.control import STOP_REASONS
@@ -52,7 +53,7 @@ def decode_training(node: Node, unit: str, n_learned: int) -> dict[str, Any]:
         return attributes
     sizes, measures, best = validation.fields("sizes", "measures", "best")
     ascending = np.array(sizes.ascending(EXACT), dtype=np.int64)
-    history = {f"n_{unit}": ascending}
+    history: dict[str, NDArray[Any]] = {f"n_{unit}": ascending}
     for name, values in measures.members().items():
         if name not in MEASURES:
             raise Malformed(f"{values.where()} is an unknown measure")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -72,7 +72,6 @@ class Checkpoints:
 class Control(Generic[Learned]):
     """Validation, callbacks, time limit and checkpoints. Without any of them it does nothing."""
 
-    rules_of: Callable[[Learned], Sequence[Rule]]
     validation: Validation | None = None
     history: History | None = None
     """Must be there if `validation` is."""
@@ -98,7 +97,7 @@ class Control(Generic[Learned]):
         """Look at what has just been learned; return why training should end, if it should."""
         newest = boosted.learned[-1]
         if self.validation:
-            self.validation.add(self.rules_of(newest))
+            self.validation.add(newest)
             self._evaluate(len(boosted))
         reason = self._verdict(booster, boosted, newest)
         if self.checkpoints and reason is None:
@@ -134,9 +133,10 @@ class Control(Generic[Learned]):
 
     def _catch_up(self, validation: Validation, boosted: Boosted[Learned]) -> bool:
         """Evaluate as if all had just been learned; tell whether training would have ended."""
-        steps = ([boosted.default], *map(self.rules_of, boosted.learned))
-        for n, rules in enumerate(steps):
-            validation.add(rules)
+        validation.begin(boosted.default)
+        for n in range(len(boosted.learned) + 1):
+            if n > 0:
+                validation.add(boosted.learned[n - 1])
             if n >= self.inherited:
                 self._evaluate(boosted.size_of(n), always=n == self.inherited)
                 if self.history and self.history.is_exhausted():

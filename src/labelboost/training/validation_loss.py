@@ -1,53 +1,104 @@
-"""The loss of single examples, as training minimises it."""
+"""The loss of held-out examples, as training minimises it, while few scores change at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from labelboost.label_sets import LabelSets, softmax_logits
 
-ExampleLoss = Callable[[NDArray[np.intp], NDArray[np.float64]], NDArray[np.float64]]
-"""Takes examples and their scores (n_examples, n_labels); returns the loss of each."""
+Indices = NDArray[np.intp]
+Numbers = NDArray[np.float64]
 
 
-def example_loss(
-    loss: str, truth: NDArray[np.uint8], known: LabelSets
-) -> tuple[ExampleLoss, NDArray[np.bool_]]:
-    """Return what computes the loss, and which of the examples have one.
+class ValidationLoss(Protocol):
+    """Follows the loss of examples whose scores are given."""
 
-    The softmax over the label sets seen in training gives no probability to any other set: no rule
-    can change that, so examples with other sets are left out.
-    """
+    weights: Numbers
+    """Zero for examples that have no loss."""
+
+    def update(self, examples: Indices, labels: Indices, scores: Numbers) -> None:
+        """Look again at examples, of whose scores those of `labels` may have changed.
+
+        `scores` are those of all examples and labels.
+        """
+
+    def mean(self) -> float:
+        """Return the weighted mean."""
+
+
+def validation_loss(
+    loss: str, truth: NDArray[np.uint8], weights: Numbers, known: LabelSets
+) -> ValidationLoss:
+    """Return what computes the loss of examples with the given labels."""
     if loss == "labelset_softmax":
-        return _softmax_loss(truth, known)
-    joint = loss == "example_logistic"
-
-    def logistic(examples: NDArray[np.intp], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        exponents = np.where(truth[examples] == 1, -scores, scores)
-        if joint:
-            values: NDArray[np.float64] = np.logaddexp(0.0, logsumexp(exponents, axis=1))
-        else:
-            values = np.logaddexp(0.0, exponents).sum(axis=1)
-        return values
-
-    return logistic, np.ones(len(truth), dtype=bool)
+        return SoftmaxLoss(truth, weights, known)
+    return (JointLoss if loss == "example_logistic" else SeparateLoss)(truth, weights)
 
 
-def _softmax_loss(
-    truth: NDArray[np.uint8], known: LabelSets
-) -> tuple[ExampleLoss, NDArray[np.bool_]]:
-    position = {vector.tobytes(): s for s, vector in enumerate(known.vectors)}
-    set_of = np.array([position.get(vector.tobytes(), -1) for vector in truth], dtype=np.intp)
+class JointLoss:
+    """The example-wise logistic loss: log(1 + sum_k exp(-y_k p_k))."""
 
-    def softmax(examples: NDArray[np.intp], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        logits = softmax_logits(scores, known.vectors, known.weights)
-        # Of unknown sets it is that of the last one, which nobody looks at.
-        own: NDArray[np.float64] = logits[np.arange(len(examples)), set_of[examples]]
-        losses: NDArray[np.float64] = logsumexp(logits, axis=1) - own
-        return losses
+    def __init__(self, truth: NDArray[np.uint8], weights: Numbers) -> None:
+        self.weights = weights
+        self._signs = 1.0 - 2.0 * truth
+        self._losses = np.zeros(len(truth))
 
-    return softmax, set_of >= 0
+    def update(self, examples: Indices, labels: Indices, scores: Numbers) -> None:
+        exponents = self._signs[examples]
+        exponents *= scores[examples]
+        shift = np.maximum(exponents.max(axis=1), 0.0)
+        exponents -= shift[:, np.newaxis]
+        np.exp(exponents, out=exponents)
+        self._losses[examples] = shift + np.log(np.exp(-shift) + exponents.sum(axis=1))
+
+    def mean(self) -> float:
+        return float(self.weights @ self._losses / self.weights.sum())
+
+
+class SeparateLoss:
+    """The label-wise logistic loss: the sum of log(1 + exp(-y_k p_k)) over the labels."""
+
+    def __init__(self, truth: NDArray[np.uint8], weights: Numbers) -> None:
+        self.weights = weights
+        self._truth = truth
+        # By label, as most rules change the scores of one only.
+        self._losses = np.zeros(truth.shape[::-1])
+        self._means = np.zeros(truth.shape[1])
+
+    def update(self, examples: Indices, labels: Indices, scores: Numbers) -> None:
+        cells = np.ix_(examples, labels)
+        margins = np.where(self._truth[cells] == 1, scores[cells], -scores[cells]).T
+        losses = np.maximum(-margins, 0.0) + np.log1p(np.exp(-np.abs(margins)))
+        self._losses[labels[:, np.newaxis], examples] = losses
+        self._means[labels] = self._losses[labels] @ self.weights / self.weights.sum()
+
+    def mean(self) -> float:
+        return float(self._means.sum())
+
+
+class SoftmaxLoss:
+    """Minus the logarithm of the probability of the label set.
+
+    A set that training has not seen has none, and no rule can change that: it is left out.
+    """
+
+    def __init__(self, truth: NDArray[np.uint8], weights: Numbers, known: LabelSets) -> None:
+        position = {vector.tobytes(): s for s, vector in enumerate(known.vectors)}
+        sets = [position.get(vector.tobytes(), -1) for vector in truth]
+        self._known = known
+        self._set_of = np.array(sets, dtype=np.intp)
+        self.weights = np.where(self._set_of >= 0, weights, 0.0)
+        self._losses = np.zeros(len(truth))
+
+    def update(self, examples: Indices, labels: Indices, scores: Numbers) -> None:
+        logits = softmax_logits(scores[examples], self._known.vectors, self._known.weights)
+        own = logits[np.arange(len(examples)), self._set_of[examples]]
+        shift = logits.max(axis=1)
+        np.exp(logits - shift[:, np.newaxis], out=logits)
+        self._losses[examples] = shift + np.log(logits.sum(axis=1)) - own
+
+    def mean(self) -> float:
+        return float(self.weights @ self._losses / self.weights.sum())
