@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import warnings
 from typing import Any
 
@@ -19,6 +21,7 @@ from sklearn.model_selection import GridSearchCV
 
 from labelboost import RuleBoostingClassifier, load_model, save_model
 from labelboost.label_sets import LabelSets
+from labelboost.persistence.container import pack
 from labelboost.random_draws import draw, key
 from labelboost.training.early_stopping import History
 from labelboost.training.measures import LABEL_SET_MEASURES, MEASURES, LabelSetQuality
@@ -441,3 +444,30 @@ def test_model_files_keep_the_history(measure: str | None, tmp_path: Any) -> Non
     if measure:
         assert loaded.best_n_rules_ == model.best_n_rules_
         assert loaded.best_score_ == model.best_score_
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda t: t.update(seed=-1), "training.seed is -1"),
+        (lambda t: t.update(seed=2**63), "training.seed is"),
+        (lambda t: t.update(attempts=t["attempts"][1:]), "training.attempts is a list of"),
+        (lambda t: t["attempts"].reverse(), r"training.attempts\[1\]"),
+        (lambda t: t.update(stop_reason="tired"), "stop_reason is 'tired'"),
+        (lambda t: t.update(more=1), "training has an unknown 'more'"),
+        (lambda t: t["validation"].pop("best"), "validation has no 'best'"),
+        (lambda t: t["validation"]["measures"]["loss"].pop(), "loss is a list of"),
+        (lambda t: t["validation"]["measures"].update(x=[]), "x is an unknown measure"),
+        (lambda t: t["validation"].update(best=[1]), "best is a list of 1"),
+        (lambda t: t["validation"].update(best=["1", 0.5]), r"best\[0\] is '1'"),
+    ],
+)
+def test_the_history_in_model_files_is_checked(change: Any, fault: str, tmp_path: Any) -> None:
+    X, Y, X_val, Y_val = halves()
+    model = RuleBoostingClassifier(n_rules=6, random_state=0, early_stopping="loss")
+    save_model(model.fit(X, Y, eval_set=(X_val, Y_val)), tmp_path / "model")
+    payload = json.loads(gzip.decompress((tmp_path / "model").read_bytes()))["payload"]
+    change(payload["fitted"]["training"])
+    (tmp_path / "model").write_bytes(pack(payload))
+    with pytest.raises(ValueError, match=f"is not a Labelboost model: .*{fault}"):
+        load_model(tmp_path / "model")
