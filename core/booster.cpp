@@ -211,6 +211,13 @@ void Booster::copy_gradients(std::span<const std::int32_t> examples, std::size_t
     }
 }
 
+void Booster::replay(const std::vector<std::vector<std::int32_t>>& covered,
+                     const std::vector<std::vector<double>>& heads, Interrupt& interrupt) {
+    std::vector<ScoredRegion> regions;
+    for (std::size_t i = 0; i < covered.size(); ++i) regions.push_back({&covered[i], &heads[i]});
+    add_heads(regions, interrupt);
+}
+
 template <typename CopyScores>
 double Booster::mean_loss_of(const CopyScores& copy_scores_of) const {
     const std::size_t padded = padded_size(labels_count_);

@@ -51,6 +51,10 @@ public:
 
     // The same for a tree; nothing if the root cannot be divided to advantage.
     std::optional<LearnedTree> learn_tree(std::uint64_t attempt, Interrupt& interrupt);
+    // Adds what was learned before, one step of it: the heads of regions that do not overlap. Whoever repeats all steps in
+    // their order, the default rule's included, arrives at the very state that training was in.
+    void replay(const std::vector<std::vector<std::int32_t>>& covered, const std::vector<std::vector<double>>& heads,
+                Interrupt& interrupt);
 
     // The weighted mean of the loss over the training examples, computed when asked for.
     double mean_loss() const;

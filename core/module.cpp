@@ -215,6 +215,29 @@ nb::tuple tree_to_python(const LearnedTree& tree, std::size_t labels) {
                           new_vector<double>(tree.gains));
 }
 
+// The regions of one step: examples[offsets[i]] .. examples[offsets[i + 1]] get the head in row i.
+void replay(Booster& self, const Vector<std::int64_t>& offsets, const Vector<std::int32_t>& examples,
+            const Matrix<double>& heads) {
+    check_offsets(span_of(offsets), examples.size());
+    check_indices(span_of(examples), self.examples());
+    require(heads.shape(0) + 1 == offsets.size(), "there must be as many heads as regions");
+    require(heads.shape(1) == self.labels(), "heads have the wrong number of labels");
+    std::vector<std::uint8_t> seen(self.examples(), 0);
+    for (const std::int32_t example : span_of(examples)) {
+        require(seen[static_cast<std::size_t>(example)]++ == 0, "regions must not overlap");
+    }
+    std::vector<std::vector<std::int32_t>> covered;
+    std::vector<std::vector<double>> scores;
+    for (std::size_t i = 0; i < heads.shape(0); ++i) {
+        const auto part = span_of(examples).subspan(static_cast<std::size_t>(offsets.data()[i]),
+                                                    static_cast<std::size_t>(offsets.data()[i + 1] - offsets.data()[i]));
+        const double* head = heads.data() + i * self.labels();
+        covered.emplace_back(part.begin(), part.end());
+        scores.emplace_back(head, head + self.labels());
+    }
+    run_interruptibly([&](Interrupt& interrupt) { self.replay(covered, scores, interrupt); });
+}
+
 void register_booster(nb::module_& module) {
     nb::class_<Booster>(module, "Booster")
         .def(
@@ -288,6 +311,7 @@ void register_booster(nb::module_& module) {
                 return tree_to_python(*tree, self.labels());
             },
             "attempt"_a)
+        .def("replay", &replay, "offsets"_a, "examples"_a, "heads"_a)
         .def("mean_loss", &Booster::mean_loss)
         .def("activity_seconds",
              [](Booster& self) {

@@ -173,6 +173,50 @@ def test_failed_attempts_return_none_and_change_nothing() -> None:
     assert len(rules) == 1
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_replayed_rules_lead_to_the_same_state(variant: str) -> None:
+    X, Y = problem()
+    columns = dense_columns(X)
+    booster, rules = learn(columns, Y, 80, **VARIANTS[variant])
+    other, _ = learn(columns, Y, 0, **VARIANTS[variant])  # it has a default rule already
+    everything = np.arange(len(X), dtype=np.int32)
+    comparisons = (np.less_equal, np.greater, np.equal, np.not_equal)
+    for features, operators, values, head, coverage in rules[1:]:
+        conditions = zip(features, operators, values, strict=True)
+        held = [comparisons[o](X[:, f], v) & ~np.isnan(X[:, f]) for f, o, v in conditions]
+        covered = everything[np.logical_and.reduce(held)]
+        assert len(covered) == coverage
+        other.replay(np.array([0, coverage]), covered, head[np.newaxis])
+    assert other.scores().tobytes() == booster.scores().tobytes()
+    assert other.mean_loss() == booster.mean_loss()
+    # Gradients are the same, too: they decide what comes next.
+    assert pickle.dumps(other.learn_rule(99)) == pickle.dumps(booster.learn_rule(99))
+
+
+def test_invalid_replays_are_refused_and_change_nothing() -> None:
+    X, Y = problem(n_labels=2)
+    booster, _ = learn(dense_columns(X), Y, 1)
+    before = booster.scores()
+
+    def replay(offsets: list[int], examples: list[int], heads: Any) -> None:
+        booster.replay(np.array(offsets), np.array(examples, dtype=np.int32), heads)
+
+    for offsets, examples, heads in (
+        ([0, 2], [3, 3], np.ones((1, 2))),
+        ([0, 1, 2], [3, 3], np.ones((2, 2))),
+        ([0, 1], [len(X)], np.ones((1, 2))),
+        ([0, 1], [-1], np.ones((1, 2))),
+        ([0, 2], [1], np.ones((1, 2))),
+        ([0, 1], [1], np.ones((2, 2))),
+        ([0, 1], [1], np.ones((1, 3))),
+    ):
+        with pytest.raises(ValueError, match=r"overlap|range|offset|heads"):
+            replay(offsets, examples, heads)
+    np.testing.assert_array_equal(booster.scores(), before)
+    replay([0, 0, 1], [4], np.ones((2, 2)))
+    assert (booster.scores() != before).any(axis=1).tolist() == [i == 4 for i in range(len(X))]
+
+
 WRONG_SIZES = {
     "labels": lambda c, Y: _core.Booster(c, Y[1:], np.ones(len(Y)), **SETTINGS),
     "weights": lambda c, Y: _core.Booster(c, Y, np.ones(len(Y) - 1), **SETTINGS),

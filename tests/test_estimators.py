@@ -1173,7 +1173,10 @@ def test_parameters_can_be_read_and_set() -> None:
         "label_bin_aggregation": "paper", "learning_rate": 0.3, "l2": 1.0, "bootstrap": True,
         "max_features": "log2", "feature_bins": None, "max_conditions": None, "min_coverage": 1,
         "decoding": "auto", "categorical_features": "from_dtype", "random_state": None,
-        "n_jobs": None, "verbose": 0, "profile": False,
+        "n_jobs": None, "verbose": 0, "profile": False, "validation_fraction": None,
+        "early_stopping": None, "patience": 50, "evaluate_every": 1, "time_limit": None,
+        "warm_start": False, "checkpoint": None, "checkpoint_every": None,
+        "checkpoint_seconds": 60.0,
     }  # fmt: skip
     changed = {"n_rules": 7, "l2": 0.0, "decoding": "sign"}
     model = RuleBoostingClassifier().set_params(**changed)

@@ -28,7 +28,7 @@ from sklearn.exceptions import NotFittedError
 import labelboost
 from labelboost import Rule, RuleBoostingClassifier, files, load_model, save_model
 from labelboost.persistence.codec import Budget, Codec
-from labelboost.persistence.container import AFTER_PAYLOAD, BEFORE_PAYLOAD
+from labelboost.persistence.container import AFTER_PAYLOAD, BEFORE_PAYLOAD, VERSION
 from labelboost.persistence.model_files import CODECS
 from labelboost.persistence.nodes import Node
 from labelboost.wording import describe_rule
@@ -266,7 +266,7 @@ def test_file_is_one_readable_document(tmp_path: Path) -> None:
     save_model(model, tmp_path / "model")
     document = json.loads(gzip.decompress((tmp_path / "model").read_bytes()))
     assert document["format"] == "labelboost-model"
-    assert document["version"] == 2
+    assert document["version"] == VERSION
     assert document["library_version"] == labelboost.__version__
     rule, stored = model.rules_[1], document["payload"]["fitted"]["rules"][1]
     assert stored == {
@@ -417,7 +417,7 @@ def content_of(payload: bytes, **header: Any) -> bytes:
     """Make a file of any payload, with a checksum that is right unless the header says others."""
     values = {
         "format": "labelboost-model",
-        "version": 2,
+        "version": VERSION,
         "library_version": "0.1.0",
         "payload_size": len(payload),
         "payload_sha256": hashlib.sha256(payload).hexdigest(),
@@ -534,10 +534,10 @@ def test_versions(small: Any, tmp_path: Path) -> None:
     fault = fault_of(signed(small, version=7, library_version="9.1"), tmp_path)
     assert "version 7" in fault
     assert "'9.1'" in fault
-    assert f"{labelboost.__version__} reads versions up to 2" in fault
+    assert f"{labelboost.__version__} reads versions up to {VERSION}" in fault
     # Of a later version nothing else is expected to look familiar.
-    later = b'{"format": "labelboost-model", "version": 3, "anything": {}, "payload":\n\xff'
-    assert "version 3" in fault_of(gzip.compress(later), tmp_path)
+    later = b'{"format": "labelboost-model", "version": 99, "anything": {}, "payload":\n\xff'
+    assert "version 99" in fault_of(gzip.compress(later), tmp_path)
     for version in (0, -1, "1", 1.0, True, None):
         assert "version is" in fault_of(signed(small, version=version), tmp_path)
     assert "unknown 'more'" in fault_of(signed(small, more=1), tmp_path)

@@ -4,7 +4,8 @@ from importlib.metadata import version
 
 from labelboost.estimators import RuleBoostingClassifier, TreeBoostingClassifier
 from labelboost.model import Condition, Rule
-from labelboost.persistence import load_model, save_model
+from labelboost.persistence.model_files import load_model, save_model
+from labelboost.training.callbacks import TrainingState
 from labelboost.trees import Tree
 
 __version__ = version("labelboost")
@@ -12,6 +13,7 @@ __all__ = [
     "Condition",
     "Rule",
     "RuleBoostingClassifier",
+    "TrainingState",
     "Tree",
     "TreeBoostingClassifier",
     "load_model",

@@ -6,8 +6,9 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import replace
+from itertools import count
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from labelboost._core import Booster
 from labelboost.model import OPERATORS, Condition, Rule
+from labelboost.training.boosted import Boosted
+from labelboost.training.control import NOTHING_BETTER, SIZE, Control
+
+__all__ = ["Boosted", "ProgressReport", "RawRule", "boost", "progress_bar", "rule_from_core"]
 
 FAILURES_BEFORE_GIVING_UP = 10
 SECONDS_BETWEEN_REPORTS = 0.1
 
 RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int, float]
 """What the core returns: features, operators and values of the conditions, head, coverage, gain."""
-
 
 Learned = TypeVar("Learned")
 """A rule, or a tree."""
@@ -35,20 +39,6 @@ class ProgressReport(Protocol):
     def __call__(self, n_learned: int, loss: float) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Boosted(Generic[Learned]):
-    """What training has come to."""
-
-    default: Rule
-    learned: list[Learned]
-    times: list[float]
-    """When the default rule and each of the others was finished."""
-    default_counts: bool
-
-    def __len__(self) -> int:
-        return len(self.learned) + self.default_counts
-
-
 def boost(
     booster: Booster,
     learn: Callable[[int], Learned | None],
@@ -58,42 +48,53 @@ def boost(
     default_counts: bool,
     randomised: bool,
     report: ProgressReport | None,
+    control: Control[Learned] | None = None,
+    start: Boosted[Learned] | None = None,
+    began: float | None = None,
 ) -> Boosted[Learned]:
     """Learn the default rule and then rules or trees, as `unit` calls them, up to `size` of them.
 
-    `default_counts`: whether the default rule is one of those.
+    `default_counts`: whether the default rule is one of those. `start`: what the booster has been
+    brought to by `replay`, if training goes on from there. `began`: when, on the clock of
+    `time.perf_counter`, training began, if that was before this call.
 
     An attempt fails when no condition on the drawn features improves the model; another draw may
     well succeed, so training ends early only after several failures in a row.
     """
-    default = rule_from_core(booster.add_default_rule())
-    boosted: Boosted[Learned] = Boosted(default, [], [], default_counts)
-    boosted.times.append(time.perf_counter())
+    began = time.perf_counter() if began is None else began
+    control = control or Control()
+    if start is None:
+        default = rule_from_core(booster.add_default_rule())
+        start = Boosted(default, [], [time.perf_counter() - began], [], default_counts)
+    boosted = start
+    attempts = count(boosted.next_attempt)
     patience = FAILURES_BEFORE_GIVING_UP if randomised else 1
     failures = 0
-    attempt = 0
     next_report = _tell(report, booster, boosted)
-    while len(boosted) < size and failures < patience:
-        learned = learn(attempt)
-        attempt += 1
-        if learned is None:
-            failures += 1
-            continue
-        failures = 0
-        boosted.learned.append(learned)
-        boosted.times.append(time.perf_counter())
-        if report and time.monotonic() > next_report:
-            next_report = _tell(report, booster, boosted)
-    _tell(report, booster, boosted)
-    if len(boosted) < size:
-        draws = f"{failures} draws in a row" if randomised else "the whole training set"
-        warnings.warn(
-            f"Training ended with {len(boosted)} of {size} {unit}: no condition found on "
-            f"{draws} improves the training loss any further.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return boosted
+    with control.rescuing(boosted):
+        reason = control.begin(booster, boosted)
+        while reason is None and len(boosted) < size and failures < patience:
+            attempt = next(attempts)
+            learned = learn(attempt)
+            if learned is None:
+                failures += 1
+                continue
+            failures = 0
+            boosted.append(learned, attempt, time.perf_counter() - began)
+            reason = control.after_step(booster, boosted)
+            if report and time.monotonic() > next_report:
+                next_report = _tell(report, booster, boosted)
+        _tell(report, booster, boosted)
+        if reason is None and len(boosted) < size:
+            reason = NOTHING_BETTER
+            draws = f"{failures} draws in a row" if randomised else "the whole training set"
+            warnings.warn(
+                f"Training ended with {len(boosted)} of {size} {unit}: no condition found on "
+                f"{draws} improves the training loss any further.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return replace(control.finish(boosted), stop_reason=reason or SIZE)
 
 
 def _tell(report: ProgressReport | None, booster: Booster, boosted: Boosted[Any]) -> float:
@@ -107,20 +108,20 @@ def _tell(report: ProgressReport | None, booster: Booster, boosted: Boosted[Any]
 
 
 def progress_bar(
-    verbose: int, size: int, unit: str
+    verbose: int, size: int, unit: str, already: int = 0
 ) -> AbstractContextManager[ProgressReport | None]:
-    """Return a live display for terminals, or nothing."""
+    """Return a live display for terminals, or nothing. `already`: how many there are by then."""
     if verbose < 1:
         return nullcontext()
     console = Console(stderr=True)
     # Rich takes anything for a terminal when variables such as FORCE_COLOR are set.
     if not (console.is_terminal and console.file.isatty()):
         return nullcontext()
-    return _Bar(console, size, unit)
+    return _Bar(console, size, unit, already)
 
 
 class _Bar:
-    def __init__(self, console: Console, size: int, unit: str) -> None:
+    def __init__(self, console: Console, size: int, unit: str, already: int = 0) -> None:
         self._progress = Progress(
             TextColumn("boosting"),
             BarColumn(),
@@ -132,6 +133,7 @@ class _Bar:
         )
         self._task = self._progress.add_task("", total=size, rate="-", loss="-")
         self._start = time.monotonic()
+        self._already = already
 
     def __enter__(self) -> ProgressReport:
         self._progress.start()
@@ -141,7 +143,7 @@ class _Bar:
         self._progress.stop()
 
     def _report(self, n_learned: int, loss: float) -> None:
-        rate = n_learned / max(time.monotonic() - self._start, 1e-9)
+        rate = (n_learned - self._already) / max(time.monotonic() - self._start, 1e-9)
         shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
         self._progress.update(self._task, completed=n_learned, rate=shown, loss=f"{loss:.4f}")
 

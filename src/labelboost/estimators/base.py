@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelboost import _core
 from labelboost.boosting import Boosted, boost, progress_bar
+from labelboost.estimators.control import check_eval_set, hold_out, training_attributes
+from labelboost.estimators.controlled import ControlledClassifier, TrainingData, Wishes
 from labelboost.estimators.explaining import ExplainableClassifier
 from labelboost.estimators.prediction import DECODINGS
 from labelboost.label_binning import resolve_label_bins
@@ -25,7 +27,12 @@ from labelboost.parameters import (
     check_optional_integer,
     check_real,
 )
-from labelboost.sampling import resolve_max_features, resolve_seed
+from labelboost.sampling import resolve_max_features
+from labelboost.training.boosted import replay
+from labelboost.training.callbacks import Callback
+from labelboost.training.continuation import continue_features
+from labelboost.training.coverage import FeatureColumns
+from labelboost.training.validation import Examples
 from labelboost.validation import (
     FeatureMatrix,
     FeatureSchema,
@@ -33,6 +40,7 @@ from labelboost.validation import (
     check_labels,
     check_sample_weight,
 )
+from labelboost.validation.matching import match_labels
 
 EXTREME_EXPONENT = 30
 """Sums of weights beyond 2**30, or below its inverse, are scaled."""
@@ -43,7 +51,7 @@ LARGEST_FACTOR = 1e100
 """For learning_rate and l2: scores and their sums stay far from overflow."""
 
 
-class BoostingClassifier(ExplainableClassifier):
+class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
     """Fits an ensemble by boosting. What is boosted, rules or trees, is up to the subclasses."""
 
     loss: str
@@ -52,18 +60,12 @@ class BoostingClassifier(ExplainableClassifier):
     learning_rate: float
     l2: float
     max_features: str | float | None
-    feature_bins: int | None
     min_coverage: int
     categorical_features: Any
-    random_state: int | np.random.RandomState | None
     verbose: int
     profile: bool
 
-    training_times_: NDArray[np.float64]
     training_profile_: dict[str, float]
-
-    _default_counts: bool
-    """Whether the default rule is one of what the ensemble consists of."""
 
     def _check_size(self) -> int:
         """Check how many rules or trees are wanted."""
@@ -83,12 +85,27 @@ class BoostingClassifier(ExplainableClassifier):
         """Return the fitted attributes that tell what has been learned."""
         raise NotImplementedError
 
-    def fit(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eval_set: tuple[Any, ...] | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        init_model: BoostingClassifier | None = None,
+    ) -> Self:
         """Learn the ensemble.
 
         X: array, sparse matrix or data frame of shape (n_examples, n_features); NaN is missing.
         Y: 0/1 matrix (dense, sparse or data frame) of shape (n_examples, n_labels), or a list with
         one set of labels per example. Nothing changes if training fails or is interrupted.
+
+        eval_set: (X_val, Y_val) or (X_val, Y_val, sample_weight_val), data for validation.
+        callbacks: functions that are called with a TrainingState after the default rule and after
+        each that is learned; training ends if one returns True.
+        init_model: a fitted model of the same class whose rules or trees come first; it is not
+        changed. The size that is asked for includes them.
         """
         start = time.perf_counter()
         settings = self._check_settings()
@@ -97,61 +114,80 @@ class BoostingClassifier(ExplainableClassifier):
         verbose = self.verbose
         if not isinstance(verbose, bool | np.bool_):
             verbose = check_integer("verbose", verbose, minimum=0)
-        matrix, schema = check_fit_features(X, self.categorical_features)
-        labels = check_labels(Y, matrix.shape[0])
-        weights = check_sample_weight(sample_weight, matrix.shape[0])
-        weights, settings["l2"] = _away_from_overflow(weights, settings["l2"])
-        matrix, Y01, weights = _without_weightless(matrix, labels.matrix, weights)
-
-        max_features = resolve_max_features(self.max_features, schema.n_features)
-        sets = LabelSets.of(Y01, weights)
+        wishes = self._check_wishes(settings["loss"], size, eval_set, callbacks, init_model)
+        data = self._check_data(X, Y, sample_weight, settings, wishes)
+        sets = LabelSets.of(data.train.labels, data.train.weights)
+        settings["max_features"] = resolve_max_features(self.max_features, data.schema.n_features)
+        settings["seed"] = wishes.seed
         booster = _core.Booster(
-            self._columns(matrix, schema),
-            Y01,
-            weights,
+            self._columns(data.train.matrix, data.schema),
+            data.train.labels,
+            data.train.weights,
             **settings,
-            max_features=max_features,
-            seed=resolve_seed(self.random_state),
             n_threads=self._n_threads(),
             sets=sets.vectors,
             set_weights=sets.weights,
             set_of=sets.set_of,
             profiled=profiled,
         )
+        control, begin = self._make_control(start, size, settings, wishes, data, sets)
+        if begin is not None:
+            replay(booster, begin, self._rules_of, FeatureColumns(data.train.matrix))
         sampled = settings["bootstrap"] or settings.get("subsample", 1.0) < 1.0
-        randomised = sampled or max_features < schema.n_features
-        with progress_bar(verbose, size, self._unit) as report:
+        with progress_bar(verbose, size, self._unit, 0 if begin is None else len(begin)) as report:
             boosted = boost(
                 booster,
                 self._learner(booster),
                 size,
                 unit=self._unit,
                 default_counts=self._default_counts,
-                randomised=randomised,
+                randomised=sampled or settings["max_features"] < data.schema.n_features,
                 report=report,
+                control=control,
+                start=begin,
+                began=start if begin is None else start - begin.times[-1],
             )
 
+        names = data.schema.names
         self._replace_model(
-            training_times_=np.array(boosted.times) - start,
-            classes_=labels.classes,
-            n_features_in_=schema.n_features,
-            _schema=schema,
-            _one_dimensional=labels.one_dimensional,
+            classes_=data.labels.classes,
+            n_features_in_=data.schema.n_features,
+            _schema=data.schema,
+            _one_dimensional=data.labels.one_dimensional,
             _known=sets.vectors,
             _known_weights=sets.weights,
             # Prediction follows the loss that was minimised, even if parameters are changed later.
             _fitted_loss=settings["loss"],
-            **self._ensemble_attributes(boosted, schema.n_features, Y01.shape[1]),
-            **({} if schema.names is None else {"feature_names_in_": schema.names}),
+            **training_attributes(boosted, control.history, self._unit, wishes.seed),
+            **self._ensemble_attributes(boosted, data.schema.n_features, sets.vectors.shape[1]),
+            **({} if names is None else {"feature_names_in_": names}),
             **({} if not profiled else {"training_profile_": _profile(booster, start)}),
         )
+        control.end()
         return self
 
-    def _replace_model(self, **fitted: Any) -> None:
-        """Set all that is learned at once: who interrupts finds the former model or the new one."""
-        optional = ("feature_names_in_", "training_profile_", "rules_")  # rules_: made of trees_
-        kept = {name: value for name, value in vars(self).items() if name not in optional}
-        self.__dict__ = kept | fitted
+    def _check_data(
+        self, X: Any, Y: Any, sample_weight: Any, settings: dict[str, Any], wishes: Wishes
+    ) -> TrainingData:
+        """Check the data, and divide them if a part is for validation. Scales l2 if need be."""
+        former, name = wishes.former, type(self).__name__
+        matrix, schema = check_fit_features(X, self.categorical_features)
+        if former is None:
+            labels = check_labels(Y, matrix.shape[0])
+        else:
+            matrix, schema = continue_features(matrix, schema, former._schema, name)
+            labels = match_labels(
+                Y, matrix.shape[0], former.classes_, former._one_dimensional, "the former model"
+            )
+        weights = check_sample_weight(sample_weight, matrix.shape[0])
+        weights, settings["l2"] = _away_from_overflow(weights, settings["l2"])
+        train = Examples(*_without_weightless(matrix, labels.matrix, weights))
+        held_out, fraction = None, wishes.parameters.validation_fraction
+        if wishes.eval_set is not None:
+            held_out = check_eval_set(wishes.eval_set, schema, labels, name)
+        elif fraction is not None:
+            train, held_out = hold_out(train, fraction, wishes.seed)
+        return TrainingData(train, held_out, schema, labels)
 
     def _shared_settings(self) -> dict[str, Any]:
         """Check those of the parameters for the core that all estimators have."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -69,6 +70,26 @@ class RuleBoostingClassifier(BoostingClassifier):
     categorical_features : "from_dtype", None, or array-like of bool, int or str
         Which features hold categories, to be compared with = and != only. "from_dtype": columns of
         data frames with a categorical dtype.
+    validation_fraction : float or None, default=None
+        Share of the examples that is kept for validation; or pass `eval_set` to `fit`.
+    early_stopping : {"loss", "subset_01", "hamming", "f1_micro", "f1_macro", "f1_example"} or None
+        The measure on the validation data that decides when to stop, and how many rules are kept:
+        as many as were best, the fewest of equally good numbers. None: never, and all.
+    patience : int, default=50
+        Training stops after so many rules without a better value of that measure.
+    evaluate_every : int, default=1
+        Validation data are evaluated after every so many rules, and at the end.
+    time_limit : float or None, default=None
+        Seconds after which `fit` learns no further rule.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the fitted model, if it is one, up to `n_rules` in total.
+    checkpoint : path or None, default=None
+        A file in which training keeps what it has learned. An interrupted training that is called
+        again goes on from there. It is removed when `fit` has succeeded.
+    checkpoint_every : int or None, default=None
+        Write the checkpoint after every so many rules.
+    checkpoint_seconds : float or None, default=60.0
+        Write the checkpoint after so many seconds.
     random_state : int, RandomState or None, default=None
         Decides every random choice; the model does not depend on the number of threads.
     n_jobs : int or None, default=None
@@ -83,9 +104,17 @@ class RuleBoostingClassifier(BoostingClassifier):
     rules_ : list of Rule
         The rules, the default rule first.
     n_rules_ : int
-        Their number; less than `n_rules` only if nothing improved the training loss any more.
+        Their number; less than `n_rules` if training ended earlier, see `stop_reason_`.
     training_times_ : ndarray of shape (n_rules_,)
         Seconds from the start of `fit` until each rule had been learned.
+    stop_reason_ : str
+        Why training ended: "size" (it is complete), "no_improvement" (of the training loss),
+        "early_stopping", "time_limit" or "callback".
+    validation_history_ : dict of str to ndarray
+        With validation data: the sizes "n_rules" at which they were evaluated, the "loss" and the
+        measure of `early_stopping` at each.
+    best_n_rules_, best_score_ : int, float
+        With `early_stopping`: how many rules were best and are kept, and the value of the measure.
     training_profile_ : dict of str to float
         With `profile`: seconds spent on evaluating candidates ("candidate_evaluation"), on summing
         up statistics for that ("summing_statistics") and on "everything_else".
@@ -125,6 +154,18 @@ class RuleBoostingClassifier(BoostingClassifier):
         min_coverage: int = 1,
         decoding: Literal["auto", "known", "sign"] = "auto",
         categorical_features: Literal["from_dtype"] | ArrayLike | None = "from_dtype",
+        validation_fraction: float | None = None,
+        early_stopping: Literal[
+            "loss", "subset_01", "hamming", "f1_micro", "f1_macro", "f1_example"
+        ]
+        | None = None,
+        patience: int = 50,
+        evaluate_every: int = 1,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
+        checkpoint_seconds: float | None = 60.0,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -144,6 +185,15 @@ class RuleBoostingClassifier(BoostingClassifier):
         self.min_coverage = min_coverage
         self.decoding = decoding
         self.categorical_features = categorical_features
+        self.validation_fraction = validation_fraction
+        self.early_stopping = early_stopping
+        self.patience = patience
+        self.evaluate_every = evaluate_every
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.checkpoint_seconds = checkpoint_seconds
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -173,6 +223,15 @@ class RuleBoostingClassifier(BoostingClassifier):
             return None if raw is None else rule_from_core(raw)
 
         return learn
+
+    def _rules_of(self, learned: Rule) -> Sequence[Rule]:
+        return (learned,)
+
+    def _pack(self, learned: Sequence[Rule], n_features: int, n_labels: int) -> _core.Ensemble:
+        return pack_rules(learned, n_features, n_labels)
+
+    def _fitted_ensemble(self) -> tuple[Rule, list[Rule]]:
+        return self.rules_[0], self.rules_[1:]
 
     def _ensemble_attributes(
         self, boosted: Boosted[Rule], n_features: int, n_labels: int

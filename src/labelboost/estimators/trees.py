@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -73,6 +74,26 @@ class TreeBoostingClassifier(BoostingClassifier):
     categorical_features : "from_dtype", None, or array-like of bool, int or str
         Which features hold categories, to be compared with = only. "from_dtype": columns of data
         frames with a categorical dtype.
+    validation_fraction : float or None, default=None
+        Share of the examples that is kept for validation; or pass `eval_set` to `fit`.
+    early_stopping : {"loss", "subset_01", "hamming", "f1_micro", "f1_macro", "f1_example"} or None
+        The measure on the validation data that decides when to stop, and how many trees are kept:
+        as many as were best, the fewest of equally good numbers. None: never, and all.
+    patience : int, default=50
+        Training stops after so many trees without a better value of that measure.
+    evaluate_every : int, default=1
+        Validation data are evaluated after every so many trees, and at the end.
+    time_limit : float or None, default=None
+        Seconds after which `fit` learns no further tree.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the fitted model, if it is one, up to `n_trees` in total.
+    checkpoint : path or None, default=None
+        A file in which training keeps what it has learned. An interrupted training that is called
+        again goes on from there. It is removed when `fit` has succeeded.
+    checkpoint_every : int or None, default=None
+        Write the checkpoint after every so many trees.
+    checkpoint_seconds : float or None, default=60.0
+        Write the checkpoint after so many seconds.
     random_state : int, RandomState or None, default=None
         Decides every random choice; the model does not depend on the number of threads.
     n_jobs : int or None, default=None
@@ -92,9 +113,17 @@ class TreeBoostingClassifier(BoostingClassifier):
     rules_ : list of Rule
         The same model as rules: `default_`, then each leaf of each tree.
     n_trees_ : int
-        Number of trees; less than `n_trees` only if nothing improved the training loss any more.
+        Number of trees; less than `n_trees` if training ended earlier, see `stop_reason_`.
     training_times_ : ndarray of shape (n_trees_ + 1,)
         Seconds from the start of `fit` until the default rule and each tree had been learned.
+    stop_reason_ : str
+        Why training ended: "size" (it is complete), "no_improvement" (of the training loss),
+        "early_stopping", "time_limit" or "callback".
+    validation_history_ : dict of str to ndarray
+        With validation data: the sizes "n_trees" at which they were evaluated, the "loss" and the
+        measure of `early_stopping` at each.
+    best_n_trees_, best_score_ : int, float
+        With `early_stopping`: how many trees were best and are kept, and the value of the measure.
     training_profile_ : dict of str to float
         With `profile`: seconds spent on evaluating candidates ("candidate_evaluation"), on summing
         up statistics for that ("summing_statistics") and on "everything_else".
@@ -132,6 +161,18 @@ class TreeBoostingClassifier(BoostingClassifier):
         feature_bins: int | None = 256,
         decoding: Literal["auto", "known", "sign"] = "auto",
         categorical_features: Literal["from_dtype"] | ArrayLike | None = "from_dtype",
+        validation_fraction: float | None = None,
+        early_stopping: Literal[
+            "loss", "subset_01", "hamming", "f1_micro", "f1_macro", "f1_example"
+        ]
+        | None = None,
+        patience: int = 50,
+        evaluate_every: int = 1,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
+        checkpoint_seconds: float | None = 60.0,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -152,6 +193,15 @@ class TreeBoostingClassifier(BoostingClassifier):
         self.feature_bins = feature_bins
         self.decoding = decoding
         self.categorical_features = categorical_features
+        self.validation_fraction = validation_fraction
+        self.early_stopping = early_stopping
+        self.patience = patience
+        self.evaluate_every = evaluate_every
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.checkpoint_seconds = checkpoint_seconds
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -198,6 +248,15 @@ class TreeBoostingClassifier(BoostingClassifier):
             return None if raw is None else tree_from_core(raw)
 
         return learn
+
+    def _rules_of(self, learned: Tree) -> Sequence[Rule]:
+        return learned.rules()
+
+    def _pack(self, learned: Sequence[Tree], n_features: int, n_labels: int) -> _core.Forest:
+        return pack_trees(Rule((), np.zeros(n_labels), 0), learned, n_features)
+
+    def _fitted_ensemble(self) -> tuple[Rule, list[Tree]]:
+        return self.default_, self.trees_
 
     def _ensemble_attributes(
         self, boosted: Boosted[Tree], n_features: int, n_labels: int

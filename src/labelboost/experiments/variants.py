@@ -34,7 +34,8 @@ BUILT_IN = {
 }
 """The paper's seven, in the order of its tables: no binning, shares of the labels, two bins."""
 
-SET_BY_EXPERIMENT = ("n_rules", "random_state", "n_jobs", "verbose", "profile")
+SET_BY_EXPERIMENT = ("n_rules", "random_state", "n_jobs", "verbose", "profile", "warm_start",
+                     "checkpoint", "checkpoint_every", "checkpoint_seconds")  # fmt: skip
 """Parameters of the estimator that are the same for all variants or of no interest."""
 
 

@@ -40,19 +40,19 @@ def library_version() -> str:
     return version("labelboost")
 
 
-def pack(payload: Mapping[str, Any]) -> bytes:
+def pack(payload: Mapping[str, Any], form: str = FORMAT, latest: int = VERSION) -> bytes:
     """Make the content of a file. The same payload always gives the same bytes."""
     text = _in_lines(payload).encode("ascii")
-    values = (FORMAT, VERSION, library_version(), len(text), hashlib.sha256(text).hexdigest())
+    values = (form, latest, library_version(), len(text), hashlib.sha256(text).hexdigest())
     header = json.dumps(dict(zip(HEADER_FIELDS, values, strict=True)))[:-1].encode("ascii")
     return gzip.compress(header + BEFORE_PAYLOAD + text + AFTER_PAYLOAD, LEVEL, mtime=0)
 
 
-def unpack(stream: IO[bytes], budget: Budget) -> Node:
+def unpack(stream: IO[bytes], budget: Budget, form: str = FORMAT, latest: int = VERSION) -> Node:
     """Read the payload of a file as one of the present version, or raise Malformed."""
     try:
         with gzip.GzipFile(fileobj=stream) as content:
-            found, size, checksum = _read_header(content.readline(LONGEST_HEADER))
+            found, size, checksum = _read_header(content.readline(LONGEST_HEADER), form, latest)
             budget.spend(COPIES * size, f"a payload of {size} bytes")
             payload = _read_exactly(content, size)
             # Reading on to the end makes gzip compare its own checksum.
@@ -69,7 +69,8 @@ def unpack(stream: IO[bytes], budget: Budget) -> Node:
         raise Malformed("its payload does not have the checksum that its header states")
     parsed = sum(cost * payload.count(character) for character, cost in MEMORY.items())
     budget.spend(parsed, f"a payload of {size} bytes with many values")
-    return Node(upgraded(parse(payload), found))
+    value = parse(payload)
+    return Node(upgraded(value, found) if form == FORMAT else value)
 
 
 def parse(text: bytes) -> Any:
@@ -89,22 +90,22 @@ def parse(text: bytes) -> Any:
         raise Malformed(f"its text is not JSON ({error})") from error
 
 
-def _read_header(line: bytes) -> tuple[int, int, str]:
+def _read_header(line: bytes, form: str, latest: int) -> tuple[int, int, str]:
     if not line.endswith(BEFORE_PAYLOAD):
         raise Malformed("its first line is not the header of a model")
     header = Node(parse(line + b"null}"))
     members = header.members()
     # Before all else, as another version may have other fields.
-    if "format" not in members or members["format"].value != FORMAT:
-        raise Malformed(f"its first line does not say that its format is {FORMAT!r}")
+    if "format" not in members or members["format"].value != form:
+        raise Malformed(f"its first line does not say that its format is {form!r}")
     if "version" not in members:
         raise Malformed("its header has no 'version'")
     found = members["version"].integer(1, 10**9)
-    if found > VERSION:
+    if found > latest:
         writer = members.get("library_version", Node("unknown")).value
         raise Malformed(
             f"it has version {found} of the format (written by Labelboost {show(writer)}), but "
-            f"Labelboost {library_version()} reads versions up to {VERSION}; install a later one"
+            f"Labelboost {library_version()} reads versions up to {latest}; install a later one"
         )
     _, _, writer, size, checksum, _ = header.fields(*HEADER_FIELDS, "payload")
     writer.text()

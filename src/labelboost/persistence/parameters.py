@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
+import os
 import warnings
 from typing import Any
 
@@ -19,7 +20,7 @@ Scalar = str | bool | int | float | None
 def encode_parameters(model: Any) -> dict[str, Any]:
     """Turn parameters into JSON values; what has none is replaced by None, with a warning.
 
-    Arrays and tuples become lists, NumPy's numbers and fractions those of Python.
+    Arrays and tuples become lists, NumPy's numbers and fractions those of Python, paths strings.
     """
     parameters: dict[str, Any] = {}
     for name, value in model.get_params(deep=False).items():
@@ -65,6 +66,8 @@ def _encode_scalar(value: Any) -> Scalar:
         return bool(value)
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real) and math.isfinite(value):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelboost.estimators import RuleBoostingClassifier
+from labelboost.estimators.control import check_control_parameters
 from labelboost.losses import LOSSES
 from labelboost.model import pack_rules
 from labelboost.parameters import check_boolean, check_integer, check_optional_integer
@@ -15,6 +16,7 @@ from labelboost.persistence.codec import Budget, Codec
 from labelboost.persistence.features import decode_features, encode_features
 from labelboost.persistence.nodes import Malformed, Node
 from labelboost.persistence.rules import decode_rules, encode_rule
+from labelboost.persistence.training import decode_training, encode_training
 from labelboost.persistence.values import decode_values, encode_values
 from labelboost.sampling import resolve_max_features
 
@@ -27,6 +29,7 @@ FIELDS = (
     "rules",
     "training_times",
     "training_profile",
+    "training",
 )
 
 
@@ -48,14 +51,15 @@ def encode(model: RuleBoostingClassifier) -> dict[str, Any]:
         [encode_rule(rule) for rule in model.rules_],
         model.training_times_.tolist(),
         getattr(model, "training_profile_", None),
+        encode_training(model),
     )
     return dict(zip(FIELDS, values, strict=True))
 
 
 def decode(model: RuleBoostingClassifier, node: Node, budget: Budget) -> None:
     """Check fitted attributes and parameters, and complete the model."""
-    loss, one_dimensional, features, classes, label_sets, rules, times, profile = node.fields(
-        *FIELDS
+    loss, one_dimensional, features, classes, label_sets, rules, times, profile, training = (
+        node.fields(*FIELDS)
     )
     schema = decode_features(features, budget)
     _check_parameters(model, schema.n_features)
@@ -83,6 +87,7 @@ def decode(model: RuleBoostingClassifier, node: Node, budget: Budget) -> None:
         _known_weights=weights,
         _ensemble=pack_rules(learned, schema.n_features, n_labels),
         _fitted_loss=loss.choice(LOSSES),
+        **decode_training(training, model._unit, len(learned) - 1),
         **optional,
     )
 
@@ -92,6 +97,7 @@ def _check_parameters(model: RuleBoostingClassifier, n_features: int) -> None:
     try:
         model._check_settings()
         model._n_threads()
+        check_control_parameters(model)
         check_integer("n_rules", model.n_rules, minimum=1)
         check_boolean("profile", model.profile)
         check_optional_integer("feature_bins", model.feature_bins, minimum=2)

@@ -39,7 +39,7 @@ def decode_rules(
 ) -> list[Rule]:
     items = node.items(fewest=1)
     budget.spend(SCORE_BYTES * len(items) * n_labels, f"{len(items)} rules x {n_labels} labels")
-    rules = [_decode_rule(item, nominal, n_labels) for item in items]
+    rules = [decode_rule(item, nominal, n_labels) for item in items]
     with np.errstate(over="ignore"):
         total = sum(float(np.abs(rule.head).sum()) for rule in rules)
     if not total <= LARGEST_TOTAL:
@@ -47,7 +47,7 @@ def decode_rules(
     return rules
 
 
-def _decode_rule(node: Node, nominal: NDArray[np.bool_], n_labels: int) -> Rule:
+def decode_rule(node: Node, nominal: NDArray[np.bool_], n_labels: int) -> Rule:
     conditions, head, coverage, gain = node.fields("conditions", "head", "coverage", "gain")
     scores = _decode_head(head, n_labels)
     scores.flags.writeable = False  # as after training

@@ -19,8 +19,10 @@ def upgraded(payload: Any, version: int) -> Any:
 
 
 def _from_1_to_2(payload: Any) -> None:
-    """Version 2 has the gain of each rule; here it is unknown."""
-    rules = _member(_member(payload, "fitted"), "rules")
+    """Version 2 has the gain of each rule, and what further training needs; here it is unknown."""
+    fitted = _member(payload, "fitted")
+    _add(fitted, "fitted", "training", None)
+    rules = _member(fitted, "rules")
     for position, rule in enumerate(rules if isinstance(rules, list) else ()):
         _add(rule, f"fitted.rules[{position}]", "gain", None)
 

@@ -58,9 +58,7 @@ def check_labels(Y: Any, n_examples: int) -> Labels:
         place = entry_place(csr.indices, csr.indptr, False, _label_place)
         _refuse_non_binary(csr.data, place, is_vector=False)
         return Labels(csr.astype(np.uint8).toarray(order="C"), np.arange(csr.shape[1]), False)
-    entries = frames.series_entries(Y) if frames.is_series(Y) else Y
-    if isinstance(entries, np.ndarray) and entries.dtype == object and entries.ndim == 1:
-        entries = entries.tolist()  # of sets or lists, perhaps
+    entries = _entries(Y)
     if (rows := _label_sets(entries)) is not None:
         return _set_labels(rows, n_examples)
     array = as_array(entries, "Y", _SETS_OR_MATRIX)
@@ -187,6 +185,18 @@ def _refuse_non_binary(values: NDArray[Any], place: Place, is_vector: bool) -> N
     else:
         remedy = _SETS_OR_MATRIX
     raise ValueError(f"{show(value)} at {place(*index)} is no label. {_BINARY} {remedy}")
+
+
+def label_sets_in(Y: Any) -> list[Any] | None:
+    """List the label sets, if that is what Y holds."""
+    return None if frames.is_frame(Y) or is_sparse(Y) else _label_sets(_entries(Y))
+
+
+def _entries(Y: Any) -> Any:
+    entries = frames.series_entries(Y) if frames.is_series(Y) else Y
+    if isinstance(entries, np.ndarray) and entries.dtype == object and entries.ndim == 1:
+        entries = entries.tolist()  # of sets or lists, perhaps
+    return entries
 
 
 def _label_sets(Y: Any) -> list[Any] | None:
