@@ -70,8 +70,7 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
         const std::size_t place = i / labels_count_ * padded_size(labels_count_) + i % labels_count_;
         signs_[place] = labels[i] != 0 ? 1 : -1;
     }
-    const std::vector<double> nothing(labels_count_, 0.0);
-    add_heads({{&everything_, &nothing}}, interrupt);
+    start_gradients(interrupt);
 }
 
 std::array<double, 3> Booster::activity_seconds() {
@@ -121,7 +120,20 @@ LearnedRule Booster::add_best_constant(Interrupt& interrupt) {
         loss = reached;
         if (gained <= kLeastGain * loss) break;
     }
+    if (!settings_.separate_labels()) {
+        // As if there had been but one step, so that a replay of it comes to the same, bit by bit.
+        for (const std::int32_t example : everything_) std::fill_n(scores_.row(example), labels_count_, 0.0);
+        start_gradients(interrupt);
+        add_heads({{&everything_, &rule.head}}, interrupt);
+    }
     return rule;
+}
+
+// The gradients at scores of zero.
+void Booster::start_gradients(Interrupt& interrupt) {
+    const std::vector<double> nothing(labels_count_, 0.0);
+    updates_ = 0;
+    add_heads({{&everything_, &nothing}}, interrupt);
 }
 
 std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt& interrupt) {

@@ -68,6 +68,7 @@ public:
 private:
     std::vector<double> default_head(Interrupt& interrupt, double* quality = nullptr);
     LearnedRule add_best_constant(Interrupt& interrupt);
+    void start_gradients(Interrupt& interrupt);
     // The weighted mean of the loss if all examples had these scores, or those that copy_scores_of(example, out) gives.
     double loss_at(const std::vector<double>& scores) const;
     template <typename CopyScores>
