@@ -18,6 +18,8 @@ from labelboost import (
 )
 from labelboost.data.dataset import Dataset
 from labelboost.data.npz import load_npz
+from labelboost.label_sets import LabelSets
+from labelboost.repetition import find_tickets
 from labelboost.sampling import resolve_max_features, resolve_seed
 
 CORE_SETTINGS: dict[str, Any] = {
@@ -75,7 +77,10 @@ def fit_both(
         max_features=resolve_max_features(full["max_features"], X.shape[1]),
         seed=resolve_seed(full["random_state"]),
     )
-    rules = reference.fit(np.asarray(X, dtype=np.float64), Y, settings, sample_weight, nominal)
+    weights = np.ones(len(X)) if sample_weight is None else sample_weight
+    X = np.asarray(X, dtype=np.float64)
+    tickets = find_tickets(X, LabelSets.of(Y.astype(np.uint8), weights), weights)
+    rules = reference.fit(X, Y, settings, sample_weight, nominal, tickets)
     return model, rules
 
 

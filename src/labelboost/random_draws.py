@@ -38,11 +38,11 @@ def below(u: int, n: int) -> int:
     return min(int(float(u >> 11) * 2.0**-53 * n), n - 1)
 
 
-def bootstrap_counts(seed: int, attempt: int, n_examples: int) -> NDArray[np.int64]:
-    """Draw as many examples as there are, with replacement; tell how often each one came up."""
+def bootstrap_counts(seed: int, attempt: int, n_tickets: int) -> NDArray[np.int64]:
+    """Draw as many tickets as there are, with replacement; tell how often each one came up."""
     stream = key(seed, attempt, BOOTSTRAP)
-    drawn = [below(draw(stream, i), n_examples) for i in range(n_examples)]
-    return np.bincount(drawn, minlength=n_examples)
+    drawn = [below(draw(stream, i), n_tickets) for i in range(n_tickets)]
+    return np.bincount(drawn, minlength=n_tickets)
 
 
 def subsample(seed: int, attempt: int, n_examples: int, share: float) -> NDArray[np.bool_]:

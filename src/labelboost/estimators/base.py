@@ -25,6 +25,7 @@ from labelboost.parameters import (
     check_optional_integer,
     check_real,
 )
+from labelboost.repetition import find_tickets
 from labelboost.sampling import resolve_max_features, resolve_seed
 from labelboost.validation import (
     FeatureMatrix,
@@ -83,12 +84,18 @@ class BoostingClassifier(ExplainableClassifier):
         """Return the fitted attributes that tell what has been learned."""
         raise NotImplementedError
 
-    def fit(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the ensemble.
 
         X: array, sparse matrix or data frame of shape (n_examples, n_features); NaN is missing.
-        Y: 0/1 matrix (dense, sparse or data frame) of shape (n_examples, n_labels), or a list with
-        one set of labels per example. Nothing changes if training fails or is interrupted.
+        y: 0/1 matrix (dense, sparse or data frame) of shape (n_examples, n_labels), or a list with
+        one set of labels per example; or a vector of classes, one per example: integers, strings or
+        booleans. Nothing changes if training fails or is interrupted.
+
+        sample_weight: one number per example. Whole numbers count as repetitions: 2 is the same as
+        the example twice (in the samples of the rules as well, unless they add up to more than 8
+        per example and 65,536 in total), 0 the same as none. Others multiply the example's share
+        in every sum.
         """
         start = time.perf_counter()
         settings = self._check_settings()
@@ -98,7 +105,7 @@ class BoostingClassifier(ExplainableClassifier):
         if not isinstance(verbose, bool | np.bool_):
             verbose = check_integer("verbose", verbose, minimum=0)
         matrix, schema = check_fit_features(X, self.categorical_features)
-        labels = check_labels(Y, matrix.shape[0])
+        labels = check_labels(y, matrix.shape[0])
         weights = check_sample_weight(sample_weight, matrix.shape[0])
         weights, settings["l2"] = _away_from_overflow(weights, settings["l2"])
         matrix, Y01, weights = _without_weightless(matrix, labels.matrix, weights)
@@ -116,6 +123,7 @@ class BoostingClassifier(ExplainableClassifier):
             sets=sets.vectors,
             set_weights=sets.weights,
             set_of=sets.set_of,
+            tickets=find_tickets(matrix, sets, weights) if settings["bootstrap"] else None,
             profiled=profiled,
         )
         sampled = settings["bootstrap"] or settings.get("subsample", 1.0) < 1.0
