@@ -304,21 +304,21 @@ void Booster::draw_sample(std::uint64_t attempt) {
 // Without replacement: what the first steps of a shuffle bring to the front.
 void Booster::draw_subsample(std::uint64_t attempt) {
     const std::size_t examples = columns_->examples;
-    const double share = settings_.subsample * static_cast<double>(examples);
+    std::vector<std::int32_t> shuffled = tickets_.empty() ? everything_ : tickets_;
+    const double share = settings_.subsample * static_cast<double>(shuffled.size());
     const auto wanted = std::max<std::size_t>(static_cast<std::size_t>(share + 0.5), 1);
     const Stream stream(settings_.seed, attempt, kBootstrapPurpose);
     coverage_.sampled.assign(examples, 0);
-    std::vector<std::int32_t> shuffled = everything_;
-    for (std::size_t i = 0; i < wanted; ++i) {
-        std::swap(shuffled[i], shuffled[i + stream.below(i, examples - i)]);
-        coverage_.sampled[static_cast<std::size_t>(shuffled[i])] = 1;
-    }
     coverage_.weights.assign(examples, 0.0);
+    for (std::size_t i = 0; i < wanted; ++i) {
+        std::swap(shuffled[i], shuffled[i + stream.below(i, shuffled.size() - i)]);
+        const auto example = static_cast<std::size_t>(shuffled[i]);
+        coverage_.sampled[example] = 1;
+        coverage_.weights[example] += ticket_weights_[example];
+    }
     coverage_.sample.clear();
     for (std::size_t n = 0; n < examples; ++n) {
-        if (coverage_.sampled[n] == 0) continue;
-        coverage_.sample.push_back(static_cast<std::int32_t>(n));
-        coverage_.weights[n] = weights_[n];
+        if (coverage_.sampled[n] != 0) coverage_.sample.push_back(static_cast<std::int32_t>(n));
     }
 }
 

@@ -234,8 +234,8 @@ void register_booster(nb::module_& module) {
                bool bootstrap, std::size_t max_features, std::size_t max_conditions, std::size_t min_coverage,
                std::uint64_t seed, std::size_t threads, const std::optional<Matrix<std::uint8_t>>& sets,
                const std::optional<Vector<double>>& set_weights, const std::optional<Vector<std::int32_t>>& set_of,
-               const std::optional<Vector<std::int32_t>>& tickets, bool profiled, bool trees, double subsample, std::size_t max_depth,
-               std::size_t max_leaves, bool best_first) {
+               const std::optional<Vector<std::int32_t>>& tickets, bool profiled, bool trees, double subsample,
+               std::size_t max_depth, std::size_t max_leaves, bool best_first) {
                 require(labels.shape(0) == columns->examples, "labels and features differ in length");
                 require(weights.size() == columns->examples, "weights and features differ in length");
                 require(labels.shape(0) > 0 && labels.shape(1) > 0, "there must be examples and labels");

@@ -24,7 +24,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from labelboost import Condition, RuleBoostingClassifier, _core, estimators, reference
+from labelboost import Condition, RuleBoostingClassifier, _core, reference
 from labelboost.data.dataset import Dataset
 from labelboost.data.embedded import load_digits_display
 from labelboost.data.synthetic import make_multilabel
@@ -961,7 +961,7 @@ def test_training_and_prediction_agree_on_what_is_covered(
     data = mixed()
     X = form(data.X)
     with monkeypatch.context() as patch:
-        patch.setattr(estimators, "_core", Core)
+        patch.setattr("labelboost.estimators.base._core", Core)
         model = train(X, data.Y, categorical_features=data.nominal, feature_bins=bins, **heads)
     np.testing.assert_array_equal(boosters[0].scores(), model.decision_function(X))
     for rule in model.rules_:

@@ -112,6 +112,7 @@ class BoostingClassifier(ExplainableClassifier):
 
         max_features = resolve_max_features(self.max_features, schema.n_features)
         sets = LabelSets.of(Y01, weights)
+        sampled = settings["bootstrap"] or settings.get("subsample", 1.0) < 1.0
         booster = _core.Booster(
             self._columns(matrix, schema),
             Y01,
@@ -123,10 +124,9 @@ class BoostingClassifier(ExplainableClassifier):
             sets=sets.vectors,
             set_weights=sets.weights,
             set_of=sets.set_of,
-            tickets=find_tickets(matrix, sets, weights) if settings["bootstrap"] else None,
+            tickets=find_tickets(matrix, sets, weights) if sampled else None,
             profiled=profiled,
         )
-        sampled = settings["bootstrap"] or settings.get("subsample", 1.0) < 1.0
         randomised = sampled or max_features < schema.n_features
         with progress_bar(verbose, size, self._unit) as report:
             boosted = boost(
