@@ -14,7 +14,7 @@ def visit_math(self: HTML5Translator, node: nodes.math) -> None:
 
 
 def visit_math_block(self: HTML5Translator, node: nodes.math_block) -> None:
-    self.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>\n')
+    self.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>\n')
     raise nodes.SkipNode
 
 

@@ -182,10 +182,10 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         def decode(scores: NDArray[np.float64]) -> NDArray[Any]:
             if self._one_dimensional:
-                return self.classes_[self._chosen_class(self._decision(scores))]
+                return np.take(self.classes_, self._chosen_class(self._decision(scores)))
             if decoding == "sign":
                 return (scores > 0.0).astype(np.int64)
-            return self._known[self._decode_known(scores)].astype(np.int64)
+            return np.take(self._known, self._decode_known(scores), axis=0).astype(np.int64)
 
         return decode
 
@@ -198,8 +198,9 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _chosen_class(self, decision: NDArray[np.float64]) -> NDArray[np.intp]:
         if decision.ndim == 1:  # of one or two classes
-            return (decision > 0.0).astype(np.intp) * (len(self.classes_) - 1)
-        return np.argmax(decision, axis=1)
+            return np.minimum(decision > 0.0, len(self.classes_) - 1).astype(np.intp)
+        best: NDArray[np.intp] = np.argmax(decision, axis=1)
+        return best
 
     def _decode_known(self, scores: NDArray[np.float64]) -> NDArray[np.integer[Any]]:
         if self._fitted_loss == "labelset_softmax":

@@ -29,11 +29,13 @@ def encode_classes(classes: NDArray[Any], *, exclusive: bool) -> dict[str, Any]:
 def decode_classes(node: Node, one_dimensional: bool) -> tuple[NDArray[Any], int]:
     """Check `classes_`; return it and the number of labels."""
     if not one_dimensional:
-        names = _names(*node.fields("type", "values"), LABEL_TYPES)
+        kind, values = node.fields("type", "values")
+        names = _names(kind, values, LABEL_TYPES)
         return names, len(names)
     if "exclusive" not in node.members():
         # Vectors of 0 and 1 were the only ones, then, and had one label, called 0.
-        names = _names(*node.fields("type", "values"), LABEL_TYPES)
+        kind, values = node.fields("type", "values")
+        names = _names(kind, values, LABEL_TYPES)
         if len(names) != 1:
             raise Malformed(f"it has {len(names)} labels, but its predictions have one dimension")
         return np.array([0, 1]), 1

@@ -34,11 +34,8 @@ def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 def indicators(n_classes: int, codes: NDArray[np.intp]) -> NDArray[np.uint8]:
     """Return labels: one per class, of which each example has its own; for two, the second only."""
-    if n_classes <= 2:
-        return (codes == n_classes - 1).astype(np.uint8)[:, np.newaxis]
-    matrix = np.zeros((len(codes), n_classes), dtype=np.uint8)
-    matrix[np.arange(len(codes)), codes] = 1
-    return matrix
+    labelled = [n_classes - 1] if n_classes <= 2 else range(n_classes)
+    return np.equal.outer(codes, labelled).astype(np.uint8)
 
 
 def _place(i: int) -> str:
