@@ -3,6 +3,9 @@
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
+from typing import Any
+
+from pygments.lexers.special import TextLexer
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
@@ -41,3 +44,7 @@ html_title = f"Labelboost {version}"
 html_show_sphinx = False
 html_copy_source = False
 html_static_path: list[str] = []
+
+
+def setup(app: Any) -> None:
+    app.add_lexer("csv", TextLexer)  # which Pygments does not know

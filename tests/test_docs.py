@@ -17,11 +17,18 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 MOST_NOT_RUN = 8
 """Blocks that need hours, or data that are not here. Rather make a block run than raise this."""
 
+TESTED_ELSEWHERE = ("cli",)
+"""Pages whose tests also look at what is printed."""
+
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 
 @pytest.mark.filterwarnings("default")  # as for a reader
-@every_page
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.stem not in TESTED_ELSEWHERE],
+    ids=lambda page: page.stem,
+)
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.chdir(tmp_path)

@@ -259,7 +259,7 @@ def test_sparse_columns_without_zeros_and_without_entries() -> None:
 
 def test_missing_values_have_to_be_stored_in_sparse_matrices() -> None:
     X = np.array([[np.nan], [0.0], [1.0], [2.0]] * 10)
-    Y = np.array([1, 0, 0, 1] * 10)
+    Y = np.array([[True], [False], [False], [True]] * 10)
     expected = train(X, Y, bootstrap=False)
     for make in (sp.csr_array, sp.csc_array):
         sparse = make(X)

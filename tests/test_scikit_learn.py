@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -28,8 +29,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from typer.testing import CliRunner
 
-from labelboost import RuleBoostingClassifier, TreeBoostingClassifier
+from labelboost import RuleBoostingClassifier, TreeBoostingClassifier, save_model
+from labelboost.cli import app
+from labelboost.explanations import loss_curve
 
 ESTIMATORS: dict[str, type[Any]] = {
     "n_rules": RuleBoostingClassifier,
@@ -185,6 +189,44 @@ def test_a_single_class(size: str, loss: str) -> None:
     model = small(size, loss=loss).fit(X, np.arange(10) % 3, sample_weight=np.arange(10) % 3 != 1)
     assert 1 not in model.predict(X)
     assert np.isfinite(model.decision_function(X)).all()
+
+
+@every_loss
+@pytest.mark.parametrize("names", [["no", "yes"], ["a", "b", "c"]], ids=["two", "three"])
+@every_estimator
+def test_models_of_classes_explain_themselves(
+    size: str, names: list[str], loss: str, tmp_path: Path
+) -> None:
+    X, Y = problem()
+    y = np.array(names)[Y[:, :2].sum(axis=1) % len(names)]
+    model = small(size, loss=loss).fit(X, y)
+    labels = model._label_names.tolist()
+    assert str(model).startswith(f"{type(model).__name__}: ")
+    assert labels[-1] in str(model)
+    assert model.label_feature_importances_.shape == (len(labels), 6)
+    for i, x in enumerate(X[:10]):
+        explanation = model.explain(x)
+        np.testing.assert_array_equal(explanation.scores, model._scores(X[[i]])[0])
+        predicted = [name for name, p in zip(labels, explanation.predicted, strict=True) if p]
+        assert predicted == [model.predict(X[[i]])[0]] or predicted == [] != labels == ["yes"]
+    for measure in ("loss", "subset_01", "hamming"):
+        assert np.isfinite(loss_curve(model, X, y, measure=measure).values).all()
+    part = y == "no" if len(names) == 2 else y != "b"  # not all classes occur
+    curve = loss_curve(model, X[part], y[part], measure="subset_01", stages=[model._n_stages])
+    assert curve.values[-1] == pytest.approx(1.0 - model.score(X[part], y[part]))
+    with pytest.raises(ValueError, match="the class 'z', which this model was not fitted with"):
+        loss_curve(model, X, np.full(len(X), "z"))
+    if size == "n_rules":  # which model files can hold
+        save_model(model, tmp_path / "model.json.gz")
+        write_csv(tmp_path / "data.csv", X)
+        arguments = ["predict", str(tmp_path / "data.csv"), "-m", str(tmp_path / "model.json.gz")]
+        done = CliRunner().invoke(app, [*arguments, "--json"])
+        assert done.exit_code == 0, done.output
+
+
+def write_csv(path: Path, X: NDArray[np.float64]) -> None:
+    header = ",".join(f"f{j}" for j in range(X.shape[1]))
+    np.savetxt(path, X, delimiter=",", header=header, comments="")
 
 
 @every_estimator

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -136,6 +137,22 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _label_names(self) -> NDArray[Any]:
         """The names of the labels that heads have scores for: of two classes the second one."""
         return self.classes_[-self._known.shape[1] :]
+
+    def _by_labels(self) -> Self:
+        """Return a model that predicts label sets even if this one predicts classes."""
+        if not self._one_dimensional:
+            return self
+        labelled = copy.copy(self)
+        # Of classes with equal scores the first one is predicted, not the most frequent one.
+        order = np.argsort(self._known @ np.arange(1, self._known.shape[1] + 1), kind="stable")
+        labelled.__dict__.update(
+            _one_dimensional=False,
+            classes_=self._label_names,
+            decoding="known",
+            _known=self._known[order],
+            _known_weights=self._known_weights[order],
+        )
+        return labelled
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Sum up the heads of the covering rules: (n_examples, n_labels)."""

@@ -47,6 +47,12 @@ class Labels:
     one_dimensional: bool
     """Whether y is a vector, in which every example has one class, and predictions should be."""
 
+    def codes(self) -> NDArray[np.intp]:
+        """Return the position in `classes` of each example's class, if y is a vector."""
+        if len(self.classes) > 2:
+            return np.nonzero(self.matrix)[1]
+        return self.matrix[:, 0].astype(np.intp) * (len(self.classes) - 1)
+
 
 def check_labels(Y: Any, n_examples: int) -> Labels:
     """Check labels: a 0/1 matrix or data frame, label sets, or a vector of classes."""
