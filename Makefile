@@ -9,7 +9,7 @@ BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.21" "ninja>=1
 SOURCES := $(shell find core src -name '*.cpp' -o -name '*.hpp' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' -o -name '*.csv' -o -path '*/assets/*') CMakeLists.txt pyproject.toml
 SANITIZED := build/sanitized
 
-.PHONY: demo test lint check wheel wheel-test sanitize oracle bench bench-quick bench-environments clean help
+.PHONY: demo test lint check docs wheel wheel-test sanitize oracle bench bench-quick bench-environments clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,10 @@ lint: $(VENV)/developed
 
 check: $(VENV)/developed
 	$(BIN)/python -m pytest -n 2
+
+docs: $(VENV)/developed  ## build the documentation into build/docs; a warning, such as a broken link, is an error
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "the documentation is in build/docs/index.html"
 
 wheel: $(VENV)/created  ## build a wheel into dist/
 	$(PIP) install "build>=1.2"

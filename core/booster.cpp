@@ -37,13 +37,15 @@ Precisions needed_precisions(const Settings& settings, const Form& form, const s
 }  // namespace
 
 Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
-                 std::vector<double> weights, LabelSets sets, const Settings& settings, std::size_t threads,
-                 bool profiled, Interrupt& interrupt)
+                 std::vector<double> weights, LabelSets sets, std::vector<std::int32_t> tickets,
+                 const Settings& settings, std::size_t threads, bool profiled, Interrupt& interrupt)
     : columns_(std::move(columns)),
       labels_count_(labels.size() / columns_->examples),
       weights_(std::move(weights)),
       total_weight_(std::accumulate(weights_.begin(), weights_.end(), 0.0)),
       sets_(std::move(sets)),
+      tickets_(std::move(tickets)),
+      ticket_weights_(weights_),
       settings_(settings),
       form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_, columns_->any_binned()),
             settings.joint() && settings.loss == Loss::labelset_softmax ? &sets_ : nullptr},
@@ -55,6 +57,11 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
       search_(*columns_, settings_, form_, pool_) {
     std::iota(everything_.begin(), everything_.end(), 0);
     std::iota(permutation_.begin(), permutation_.end(), 0);
+    if (!tickets_.empty()) {
+        std::vector<double> counts(columns_->examples, 0.0);
+        for (const std::int32_t example : tickets_) counts[static_cast<std::size_t>(example)] += 1.0;
+        for (std::size_t n = 0; n < counts.size(); ++n) ticket_weights_[n] /= counts[n];
+    }
     interrupt.check();
     if (profiled) profiler_.emplace(search_.activity());
     if (settings_.separate_labels()) {
@@ -287,11 +294,18 @@ void Booster::draw_sample(std::uint64_t attempt) {
     constexpr std::size_t kTogether = 1024;
     std::uint32_t drawn[kTogether];
     const Stream stream(settings_.seed, attempt, kBootstrapPurpose);
+    const std::size_t tickets = tickets_.empty() ? examples : tickets_.size();
     coverage_.weights.assign(examples, 0.0);
-    for (std::size_t begin = 0; begin < examples; begin += kTogether) {
-        const std::size_t count = std::min(kTogether, examples - begin);
-        active_kernels().draw(stream.key(), begin, count, static_cast<std::uint32_t>(examples), drawn);
-        for (std::size_t i = 0; i < count; ++i) coverage_.weights[drawn[i]] += 1.0;
+    for (std::size_t begin = 0; begin < tickets; begin += kTogether) {
+        const std::size_t count = std::min(kTogether, tickets - begin);
+        active_kernels().draw(stream.key(), begin, count, static_cast<std::uint32_t>(tickets), drawn);
+        if (tickets_.empty()) {
+            for (std::size_t i = 0; i < count; ++i) coverage_.weights[drawn[i]] += 1.0;
+        } else {
+            for (std::size_t i = 0; i < count; ++i) {
+                coverage_.weights[static_cast<std::size_t>(tickets_[drawn[i]])] += 1.0;
+            }
+        }
     }
     coverage_.sample.resize(examples);
     coverage_.sampled.resize(examples);
@@ -300,7 +314,7 @@ void Booster::draw_sample(std::uint64_t attempt) {
         const std::uint8_t in_sample = coverage_.weights[n] > 0.0 ? 1 : 0;
         coverage_.sample[sampled] = static_cast<std::int32_t>(n);
         coverage_.sampled[n] = in_sample;
-        coverage_.weights[n] *= weights_[n];
+        coverage_.weights[n] *= ticket_weights_[n];
         sampled += in_sample;
     }
     coverage_.sample.resize(sampled);
@@ -309,21 +323,21 @@ void Booster::draw_sample(std::uint64_t attempt) {
 // Without replacement: what the first steps of a shuffle bring to the front.
 void Booster::draw_subsample(std::uint64_t attempt) {
     const std::size_t examples = columns_->examples;
-    const double share = settings_.subsample * static_cast<double>(examples);
+    std::vector<std::int32_t> shuffled = tickets_.empty() ? everything_ : tickets_;
+    const double share = settings_.subsample * static_cast<double>(shuffled.size());
     const auto wanted = std::max<std::size_t>(static_cast<std::size_t>(share + 0.5), 1);
     const Stream stream(settings_.seed, attempt, kBootstrapPurpose);
     coverage_.sampled.assign(examples, 0);
-    std::vector<std::int32_t> shuffled = everything_;
-    for (std::size_t i = 0; i < wanted; ++i) {
-        std::swap(shuffled[i], shuffled[i + stream.below(i, examples - i)]);
-        coverage_.sampled[static_cast<std::size_t>(shuffled[i])] = 1;
-    }
     coverage_.weights.assign(examples, 0.0);
+    for (std::size_t i = 0; i < wanted; ++i) {
+        std::swap(shuffled[i], shuffled[i + stream.below(i, shuffled.size() - i)]);
+        const auto example = static_cast<std::size_t>(shuffled[i]);
+        coverage_.sampled[example] = 1;
+        coverage_.weights[example] += ticket_weights_[example];
+    }
     coverage_.sample.clear();
     for (std::size_t n = 0; n < examples; ++n) {
-        if (coverage_.sampled[n] == 0) continue;
-        coverage_.sample.push_back(static_cast<std::int32_t>(n));
-        coverage_.weights[n] = weights_[n];
+        if (coverage_.sampled[n] != 0) coverage_.sample.push_back(static_cast<std::int32_t>(n));
     }
 }
 

@@ -37,10 +37,12 @@ struct LearnedTree {
 
 class Booster {
 public:
-    // labels: examples x labels, 0 or 1; weights: positive; sets: for the loss over label sets. All sizes must match (checked by the caller).
+    // labels: examples x labels, 0 or 1; weights: positive; sets: for the loss over label sets. tickets: what samples are
+    // drawn from, at least one per example, each of them the number of its example; if empty, every example has one.
+    // All sizes must match (checked by the caller).
     Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
-            std::vector<double> weights, LabelSets sets, const Settings& settings, std::size_t threads,
-            bool profiled, Interrupt& interrupt);
+            std::vector<double> weights, LabelSets sets, std::vector<std::int32_t> tickets, const Settings& settings,
+            std::size_t threads, bool profiled, Interrupt& interrupt);
 
     // Covers everything; its complete head is not shrunk. For trees it is the best there is, else one step towards that.
     LearnedRule add_default_rule(Interrupt& interrupt);
@@ -97,6 +99,8 @@ private:
     std::vector<double> weights_;
     double total_weight_;
     LabelSets sets_;
+    std::vector<std::int32_t> tickets_;
+    std::vector<double> ticket_weights_;  // of one ticket of each example
     Settings settings_;
     Form form_;
     ThreadPool pool_;

@@ -238,6 +238,15 @@ void replay(Booster& self, const Vector<std::int64_t>& offsets, const Vector<std
     run_interruptibly([&](Interrupt& interrupt) { self.replay(covered, scores, interrupt); });
 }
 
+std::vector<std::int32_t> checked_tickets(std::span<const std::int32_t> tickets, std::size_t examples) {
+    require(tickets.size() <= std::numeric_limits<std::int32_t>::max(), "there are too many tickets");
+    check_indices(tickets, examples);
+    std::vector<bool> seen(examples, false);
+    for (const std::int32_t example : tickets) seen[static_cast<std::size_t>(example)] = true;
+    require(std::find(seen.begin(), seen.end(), false) == seen.end(), "every example needs a ticket");
+    return {tickets.begin(), tickets.end()};
+}
+
 void register_booster(nb::module_& module) {
     nb::class_<Booster>(module, "Booster")
         .def(
@@ -248,8 +257,8 @@ void register_booster(nb::module_& module) {
                bool bootstrap, std::size_t max_features, std::size_t max_conditions, std::size_t min_coverage,
                std::uint64_t seed, std::size_t threads, const std::optional<Matrix<std::uint8_t>>& sets,
                const std::optional<Vector<double>>& set_weights, const std::optional<Vector<std::int32_t>>& set_of,
-               bool profiled, bool trees, double subsample, std::size_t max_depth, std::size_t max_leaves,
-               bool best_first) {
+               const std::optional<Vector<std::int32_t>>& tickets, bool profiled, bool trees, double subsample,
+               std::size_t max_depth, std::size_t max_leaves, bool best_first) {
                 require(labels.shape(0) == columns->examples, "labels and features differ in length");
                 require(weights.size() == columns->examples, "weights and features differ in length");
                 require(labels.shape(0) > 0 && labels.shape(1) > 0, "there must be examples and labels");
@@ -259,6 +268,8 @@ void register_booster(nb::module_& module) {
                     require(sets && set_weights && set_of, "the loss over label sets needs to know them");
                     label_sets = checked_label_sets(*sets, *set_weights, *set_of, labels);
                 }
+                std::vector<std::int32_t> owners;
+                if (tickets) owners = checked_tickets(span_of(*tickets), columns->examples);
                 const Settings settings{.loss = loss_from_name(loss),
                                         .single_head = single_head,
                                         .use_bins = use_bins,
@@ -278,15 +289,15 @@ void register_booster(nb::module_& module) {
                 run_interruptibly([&](Interrupt& interrupt) {
                     new (self) Booster(std::move(columns), {labels.data(), labels.size()},
                                        {weights.data(), weights.data() + weights.size()}, std::move(label_sets),
-                                       settings, threads, profiled, interrupt);
+                                       std::move(owners), settings, threads, profiled, interrupt);
                 });
             },
             "columns"_a, "labels"_a.noconvert(), "weights"_a.noconvert(), nb::kw_only(), "loss"_a, "single_head"_a,
             "use_bins"_a, "bin_ratio"_a, "bins_per_sign"_a, "exact_aggregation"_a, "learning_rate"_a, "l2"_a,
             "bootstrap"_a, "max_features"_a, "max_conditions"_a, "min_coverage"_a, "seed"_a, "n_threads"_a,
             "sets"_a.noconvert() = nb::none(), "set_weights"_a.noconvert() = nb::none(),
-            "set_of"_a.noconvert() = nb::none(), "profiled"_a = false, "trees"_a = false,
-            "subsample"_a = 1.0, "max_depth"_a = 0, "max_leaves"_a = 0, "best_first"_a = true)
+            "set_of"_a.noconvert() = nb::none(), "tickets"_a.noconvert() = nb::none(), "profiled"_a = false,
+            "trees"_a = false, "subsample"_a = 1.0, "max_depth"_a = 0, "max_leaves"_a = 0, "best_first"_a = true)
         .def("add_default_rule",
              [](Booster& self) {
                  return rule_to_python(

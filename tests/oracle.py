@@ -18,6 +18,8 @@ from labelboost import (
 )
 from labelboost.data.dataset import Dataset
 from labelboost.data.npz import load_npz
+from labelboost.label_sets import LabelSets
+from labelboost.repetition import find_tickets
 from labelboost.sampling import resolve_max_features, resolve_seed
 
 CORE_SETTINGS: dict[str, Any] = {
@@ -75,8 +77,16 @@ def fit_both(
         max_features=resolve_max_features(full["max_features"], X.shape[1]),
         seed=resolve_seed(full["random_state"]),
     )
-    rules = reference.fit(np.asarray(X, dtype=np.float64), Y, settings, sample_weight, nominal)
-    return model, rules
+    tickets = tickets_of(X, Y, sample_weight)
+    X = np.asarray(X, dtype=np.float64)
+    return model, reference.fit(X, Y, settings, sample_weight, nominal, tickets)
+
+
+def tickets_of(
+    X: NDArray[Any], Y: NDArray[Any], sample_weight: NDArray[np.float64] | None
+) -> NDArray[np.int32] | None:
+    weights = np.ones(len(X)) if sample_weight is None else sample_weight
+    return find_tickets(X, LabelSets.of(Y.astype(np.uint8), weights), weights)
 
 
 def assert_same_rules(computed: list[Rule], expected: list[Rule]) -> None:
@@ -116,8 +126,9 @@ def fit_both_trees(
         max_features=resolve_max_features(full["max_features"], X.shape[1]),
         seed=resolve_seed(full["random_state"]),
     )
+    tickets = tickets_of(X, Y, sample_weight)
     default, trees = reference_trees.fit_trees(
-        np.asarray(X, dtype=np.float64), Y, settings, sample_weight, nominal
+        np.asarray(X, dtype=np.float64), Y, settings, sample_weight, nominal, tickets
     )
     return model, default, trees
 

@@ -116,7 +116,7 @@ def test_many_labels_of_real_data_beside_the_reference(name: str) -> None:
         np.zeros((6, 3)),
         np.ones((6, 3)),
         np.tile([[1, 0, 1]], (6, 1)),
-        np.array([[0], [1], [0], [1], [1], [0]]),
+        np.array([[0], [1], [0], [1], [1], [0]], dtype=bool),
         np.array([[1, 1], [1, 1], [1, 1], [1, 1], [1, 1], [0, 0]]),
     ],
     ids=["nothing", "everything", "one set", "one label", "labels that go together"],

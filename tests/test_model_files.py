@@ -125,6 +125,40 @@ def test_vector_of_labels(tmp_path: Path) -> None:
     assert_same_predictions(model, loaded, X)
 
 
+@pytest.mark.parametrize(
+    "classes",
+    [[-1, 1], [0.0, 2.5e10], [False, True], ["no", "<b>\n"], ["a", "b", "ü"], [5], [1, 2, 3],
+     np.array(["x", "y"], dtype=object), [2**70, 1], ["only"]],
+    ids=str,
+)  # fmt: skip
+def test_vectors_of_classes(classes: Any, tmp_path: Path) -> None:
+    X, Y = some_data()
+    y = np.asarray(classes)[Y[:, :2].sum(axis=1) % len(classes)]
+    model = RuleBoostingClassifier(n_rules=10, random_state=0).fit(X, y)
+    loaded = reloaded(model, tmp_path)
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    assert loaded.predict(X).dtype == model.predict(X).dtype
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert same_bits(loaded.predict_proba(X), model.predict_proba(X))
+    assert same_bits(loaded.decision_function(X), model.decision_function(X))
+
+
+def test_vectors_from_before_there_were_classes(tmp_path: Path) -> None:
+    """They had the values 0 and 1, and one label, called 0."""
+    X, Y = some_data()
+    model = RuleBoostingClassifier(n_rules=10, random_state=0).fit(X, Y[:, 0])
+    path = tmp_path / "model.json.gz"
+    save_model(model, path)
+
+    payload = json.loads(gzip.decompress(path.read_bytes()))["payload"]
+    payload["fitted"]["classes"] = {"type": "int64", "values": [0]}
+    path.write_bytes(signed(payload))
+    loaded = load_model(path)
+    assert loaded.classes_.tolist() == [0, 1]
+    assert_same_predictions(model, loaded, X)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames(library: str, tmp_path: Path) -> None:
     frames = pytest.importorskip(library)
@@ -620,6 +654,22 @@ FITTED: dict[str, tuple[Change, str]] = {
     "loss": (lambda f: f.update(loss="hinge"), "fitted.loss is 'hinge', not one of"),
     "dimension": (lambda f: f.update(one_dimensional=True), "3 labels, but its predictions"),
     "flag": (lambda f: f.update(one_dimensional=0), "fitted.one_dimensional is 0, not true"),
+    "not exclusive": (lambda f: f["classes"].update(exclusive=True), "an unknown 'exclusive'"),
+    "exclusive": (
+        lambda f: f.update(one_dimensional=True, classes=f["classes"] | {"exclusive": False}),
+        "exclusive is False, not true",
+    ),
+    "class": (
+        lambda f: f.update(one_dimensional=True, classes=f["classes"] | {"exclusive": True}),
+        "a label set of its training data is not a single class",
+    ),
+    "class type": (
+        lambda f: f.update(
+            one_dimensional=True,
+            classes={"type": "float64", "values": ["a", "b", "c"], "exclusive": True},
+        ),
+        "classes.values[0] is 'a', not a finite number",
+    ),
     "no rules": (lambda f: f.update(rules=[]), "fitted.rules is a list of 0"),
     "no labels": (lambda f: f["classes"].update(values=[]), "values is a list of 0"),
     "label twice": (lambda f: f["classes"].update(values=["a", "b", "a"]), "a name twice"),

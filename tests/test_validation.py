@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.exceptions import DataConversionWarning
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelboost.validation import (
@@ -272,7 +273,10 @@ def test_variable_width_strings() -> None:
         pytest.skip("NumPy 2 has them")
     X = np.array([["a"]], dtype=np.dtypes.StringDType())
     fails(TypeError, "'a' | row 0, column 0", lambda: fit(X))
-    fails(ValueError, "'a' | row 0, label 0", lambda: check_labels(X, 1))
+    fails(ValueError, "'a' | row 0, label 0", lambda: check_labels(X.repeat(2, axis=1), 1))
+    labels = check_labels(X[:, 0], 1)
+    assert labels.classes.tolist() == ["a"]
+    assert labels.classes.dtype == object
 
 
 def test_masked_arrays() -> None:
@@ -973,7 +977,7 @@ def test_label_vectors(Y: Any) -> None:
     labels = check_labels(Y, 3)
     assert labels.one_dimensional
     assert labels.matrix.tolist() == [[0], [1], [1]]
-    assert labels.classes.tolist() == [0]
+    assert labels.classes.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("Y", [[[0, 1], [1, 0]], ((0, 1), (1, 0)), [np.array([0, 1]), [1, 0]]])
@@ -1003,13 +1007,70 @@ def test_values_that_are_no_labels(value: float, parts: str, dtype: Any) -> None
     parts += " | Labels must be 0 or 1"
     fails(ValueError, parts + " | row 2, label 1", lambda: check_labels(Y, 4))
     fails(ValueError, parts + " | row 2, label 1", lambda: check_labels(Y.tolist(), 4))
-    fails(ValueError, parts + " | row 2, label 0", lambda: check_labels(Y[:, 1], 4))
+    if value not in (-1, 2):  # which can be classes
+        vector = f"{value} | row 2 of y | integers, strings or booleans"
+        fails(ValueError, vector, lambda: check_labels(Y[:, 1], 4))
     if dtype is float:
         fails(ValueError, parts + " | row 2, label 1", lambda: check_labels(sp.csc_array(Y), 4))
 
 
-def test_multiclass_vectors() -> None:
-    fails(ValueError, "2 | row 2 | Unknown label type: ", lambda: check_labels([0, 1, 2], 3))
+@pytest.mark.parametrize(
+    ("y", "classes", "dtype"),
+    [
+        ([1, 2, 1], [1, 2], np.int64),
+        (np.array([-1, 1, 1], dtype=np.int8), [-1, 1], np.int64),
+        (np.array([5, 5, 5], dtype=np.uint64), [5], np.int64),
+        (np.array([2**64 - 1, 5, 5], dtype=np.uint64), [5, 2**64 - 1], object),
+        ([2**70, 1, 1], [1, 2**70], object),
+        ([3, -(2**62), 3], [-(2**62), 3], np.int64),
+        (np.array([0.0, -0.0, 7.0]), [0.0, 7.0], np.float64),
+        (np.array([1, 2, 2], dtype=np.float16), [1.0, 2.0], np.float64),
+        ([1, 2.0, 2], [1.0, 2.0], np.float64),
+        (np.array([1, True, 3], dtype=object), [1, 3], np.int64),
+        ([True, False, True], [False, True], np.bool_),
+        (np.array([np.True_, False, True], dtype=object), [False, True], np.bool_),
+        (["b", "a", "b"], ["a", "b"], object),
+        (np.array(["b", "a", "b"]), ["a", "b"], np.dtype("<U1")),
+        (("ü", "<b>", "a\n"), ["<b>", "a\n", "ü"], object),
+    ],
+)
+def test_vectors_of_classes(y: Any, classes: list[Any], dtype: Any) -> None:
+    labels = check_labels(y, 3)
+    assert labels.one_dimensional
+    assert labels.classes.tolist() == classes
+    assert labels.classes.dtype == dtype
+    found = labels.matrix if len(classes) > 2 else np.hstack([1 - labels.matrix, labels.matrix])
+    decoded = labels.classes[found[:, -len(classes) :].argmax(axis=1)]
+    assert decoded.tolist() == list(y)
+
+
+def test_more_than_two_classes() -> None:
+    labels = check_labels(["c", "a", "b", "a"], 4)
+    assert labels.classes.tolist() == ["a", "b", "c"]
+    assert labels.matrix.tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    assert labels.matrix.flags.c_contiguous
+
+
+def test_a_class_for_almost_every_example_is_suspicious() -> None:
+    with pytest.warns(UserWarning, match="y has 30 classes for 30 examples. If these are quant"):
+        check_labels(np.arange(30), 30)
+    check_labels(np.arange(30) // 2, 30)
+    check_labels(np.arange(20), 20)
+
+
+@pytest.mark.parametrize("y", [[[0], [1], [1]], np.array([[2.0], [3.0], [3.0]])])
+def test_columns_are_vectors_as_in_scikit_learn(y: Any) -> None:
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed when a 1d array"):
+        labels = check_labels(y, 3)
+    assert labels.one_dimensional
+    assert labels.matrix.tolist() == [[0], [1], [1]]
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8])
+def test_columns_of_indicators_are_matrices(dtype: Any) -> None:
+    labels = check_labels(np.array([[0], [1]], dtype=dtype), 2)
+    assert not labels.one_dimensional
+    assert labels.classes.tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -1026,14 +1087,21 @@ def test_multiclass_vectors() -> None:
         ([0, 1, 1], ValueError, "inconsistent numbers of samples | 2 | 3"),
         (sp.csr_array((3, 2)), ValueError, "inconsistent numbers of samples | 2 | 3"),
         ([{1}, {2}, {3}], ValueError, "inconsistent numbers of samples | 2 | 3"),
-        (["a", "b"], ValueError, "'a' | row 0 | label sets | binarize"),
-        (np.array(["a", "b"]), ValueError, "'a' | row 0"),
-        (np.array([0, "b"], dtype=object), ValueError, "'b' | row 1"),
-        ([0, "b"], ValueError, "'b' | row 1"),
-        (np.array([["a"], ["b"]]), ValueError, "'a' | row 0, label 0"),
-        (np.array([[0j], [1]]), ValueError, "Complex data not supported | row 0, label 0"),
-        (np.array(["2020", "2021"], dtype="M8[Y]"), TypeError, "2020 | row 0, label 0"),
-        ([0, None], ValueError, "nan | row 1, label 0"),
+        (np.array([["a", "b"], ["a", "c"]]), ValueError, "'a' | row 0 | label sets | binarize"),
+        (np.array([0, "b"], dtype=object), ValueError, "mixes | 'b' at row 1 of y | 0 at row 0"),
+        ([0, "b"], ValueError, "mixes | 'b' at row 1 of y | 0 at row 0"),
+        ([b"a", b"b"], ValueError, "b'a' | row 0 of y | bytes"),
+        (np.array([b"a", b"b"]), ValueError, "b'a' | row 0 of y | bytes | Decode"),
+        (np.array([0j, 1]), ValueError, "Complex data not supported | row 0 of y"),
+        (np.array(["2020", "2021"], dtype="M8[Y]"), TypeError, "2020 | row 0 of y"),
+        ([0, None], ValueError, "None | row 1 of y | Drop"),
+        (["a", None], ValueError, "None | row 1 of y | Drop"),
+        (["a", np.nan], ValueError, "'a' at row 0 | nan at row 1 of y"),
+        ([0, np.nan], ValueError, "nan | row 1 of y | Drop"),
+        ([0, np.inf], ValueError, "Unknown label type: continuous | inf at row 1 of y"),
+        ([0, 0.5], ValueError, "Unknown label type: continuous | 0.5 at row 1 of y"),
+        (["a", {}], ValueError, "'a' at row 0 | {} at row 1 of y"),
+        ([1, {}], TypeError, "{} | row 1 of y | dict"),
         ([[0, 1], [1, {}]], TypeError, "{} | dict | row 1, label 1"),
         ([[1, 2], [3]], ValueError, "row 1 has 1 | label sets | 0/1 matrix"),
         ([[1, 2], [3, 1]], ValueError, "2 | row 0, label 1 | label sets | 0/1 matrix"),
@@ -1118,9 +1186,9 @@ def test_series_of_labels(lib: Any) -> None:
     labels = check_labels(lib.Series([0, 1, 1]), 3)
     assert labels.one_dimensional
     assert labels.matrix.tolist() == [[0], [1], [1]]
-    fails(ValueError, "'a' | row 0", lambda: check_labels(lib.Series(["a", "b"]), 2))
-    fails(ValueError, "nan | row 1", lambda: check_labels(lib.Series([1.0, None]), 2))
-    fails(ValueError, "'b' | row 0", lambda: check_labels(categorical(lib, ["b", "a"]), 2))
+    assert check_labels(lib.Series(["a", "b"]), 2).classes.tolist() == ["a", "b"]
+    fails(ValueError, "row 1 of y | Drop", lambda: check_labels(lib.Series([1.0, None]), 2))
+    assert check_labels(categorical(lib, ["b", "a"]), 2).matrix.tolist() == [[1], [0]]
     lists = lib.Series([["b", "a"], [], ["c"]])
     labels = check_labels(lists, 3)
     assert labels.classes.tolist() == ["a", "b", "c"]
@@ -1267,8 +1335,11 @@ def assert_valid_labels(labels: Labels, n: int) -> None:
     matrix = labels.matrix
     assert matrix.dtype == np.uint8
     assert matrix.flags.c_contiguous
-    assert matrix.shape == (n, len(labels.classes))
+    single = labels.one_dimensional and len(labels.classes) <= 2
+    assert matrix.shape == (n, 1 if single else len(labels.classes))
     assert matrix.shape[1] > 0
+    if labels.one_dimensional and not single:
+        assert (matrix.sum(axis=1) == 1).all()
     assert matrix.max(initial=0) <= 1
     assert len(set(labels.classes.tolist())) == len(labels.classes)
 
@@ -1349,6 +1420,10 @@ def test_any_array_as_features(X: Any) -> None:
         assert np.shares_memory(out, X)
 
 
+columns_may_be_vectors = pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+
+
+@columns_may_be_vectors
 @settings(deadline=None, max_examples=200)
 @given(st.recursive(OBJECTS, lambda inner: st.lists(inner, max_size=4), max_leaves=12))
 def test_any_nested_list(data: Any) -> None:
@@ -1362,6 +1437,7 @@ def test_any_nested_list(data: Any) -> None:
     assert weights is None or weights.shape == (2,)
 
 
+@columns_may_be_vectors
 @settings(deadline=None, max_examples=400)
 @given(arrays(st.integers(0, 1)), st.integers(1, 4))
 def test_any_array_as_labels(Y: Any, n: int) -> None:
@@ -1371,7 +1447,11 @@ def test_any_array_as_labels(Y: Any, n: int) -> None:
     assert_valid_labels(labels, n)
     assert Y.shape[0] == n
     if Y.dtype != object:
-        expected = Y[:, np.newaxis] if labels.one_dimensional else Y
+        expected = Y
+        if labels.one_dimensional:
+            classes = np.unique(Y)
+            assert classes.tolist() == labels.classes.tolist()
+            expected = Y.reshape(n, 1) == (classes[-1] if len(classes) <= 2 else classes)
         assert (labels.matrix == expected).all()
 
 

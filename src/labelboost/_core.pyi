@@ -62,6 +62,7 @@ class Booster:
         sets: NDArray[np.uint8] | None = None,
         set_weights: NDArray[np.float64] | None = None,
         set_of: NDArray[np.int32] | None = None,
+        tickets: NDArray[np.int32] | None = None,
         profiled: bool = False,
         trees: bool = False,
         subsample: float = 1.0,

@@ -86,3 +86,18 @@ def example_losses(scores: NDArray[np.float64], vectors: NDArray[np.uint8]) -> N
     for s, sign in enumerate(signs):
         losses[:, s] = np.logaddexp(0.0, logsumexp(-sign * scores, axis=1))
     return losses
+
+
+def class_log_odds(vectors: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what the shares of the classes add to the logits of the labels that stand for them.
+
+    A single label stands for the second of two classes: its share against that of the first. A
+    class that has no weight is next to impossible.
+    """
+    least = np.finfo(np.float64).tiny
+    shares = weights / weights.sum()
+    of_labels = np.log(np.maximum(shares @ vectors, least))
+    if vectors.shape[1] > 1:
+        return np.asarray(of_labels)
+    of_others = np.log(np.maximum(shares @ (1.0 - vectors), least))
+    return np.asarray(of_labels - of_others)

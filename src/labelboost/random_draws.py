@@ -38,25 +38,25 @@ def below(u: int, n: int) -> int:
     return min(int(float(u >> 11) * 2.0**-53 * n), n - 1)
 
 
-def bootstrap_counts(seed: int, attempt: int, n_examples: int) -> NDArray[np.int64]:
-    """Draw as many examples as there are, with replacement; tell how often each one came up."""
+def bootstrap_counts(seed: int, attempt: int, n_tickets: int) -> NDArray[np.int64]:
+    """Draw as many tickets as there are, with replacement; tell how often each one came up."""
     stream = key(seed, attempt, BOOTSTRAP)
-    drawn = [below(draw(stream, i), n_examples) for i in range(n_examples)]
-    return np.bincount(drawn, minlength=n_examples)
+    drawn = [below(draw(stream, i), n_tickets) for i in range(n_tickets)]
+    return np.bincount(drawn, minlength=n_tickets)
 
 
-def subsample(seed: int, attempt: int, n_examples: int, share: float) -> NDArray[np.bool_]:
-    """Draw a share of the examples without replacement (the start of a Fisher-Yates shuffle)."""
-    drawn = np.ones(n_examples, dtype=np.bool_)
+def subsample(seed: int, attempt: int, n_tickets: int, share: float) -> NDArray[np.bool_]:
+    """Draw a share of the tickets without replacement (the start of a Fisher-Yates shuffle)."""
+    drawn = np.ones(n_tickets, dtype=np.bool_)
     if share >= 1.0:
         return drawn
-    wanted = max(int(share * n_examples + 0.5), 1)
-    examples = list(range(n_examples))
+    wanted = max(int(share * n_tickets + 0.5), 1)
+    tickets = list(range(n_tickets))
     stream = key(seed, attempt, BOOTSTRAP)
     for i in range(wanted):
-        j = i + below(draw(stream, i), n_examples - i)
-        examples[i], examples[j] = examples[j], examples[i]
-    drawn[examples[wanted:]] = False
+        j = i + below(draw(stream, i), n_tickets - i)
+        tickets[i], tickets[j] = tickets[j], tickets[i]
+    drawn[tickets[wanted:]] = False
     return drawn
 
 

@@ -560,14 +560,23 @@ def learn_default_rule(Y: NDArray[np.generic], sample_weight: Floats, settings: 
 
 
 def learn_rule(
-    examples: Examples, sample_weight: Floats, attempt: int, settings: Settings
+    examples: Examples,
+    sample_weight: Floats,
+    attempt: int,
+    settings: Settings,
+    tickets: Ints | None = None,
 ) -> Rule | None:
-    """Grow a rule greedily on a sample and give it a head; None if no condition is any use."""
+    """Grow a rule greedily on a sample and give it a head; None if no condition is any use.
+
+    The sample is drawn from `tickets`: the example that each of them stands for.
+    """
     X = examples.X
     n_examples, n_features = X.shape
     weights = sample_weight
     if settings.bootstrap:
-        weights = weights * bootstrap_counts(settings.seed, attempt, n_examples)
+        tickets = np.arange(n_examples) if tickets is None else tickets
+        counts = bootstrap_counts(settings.seed, attempt, len(tickets))
+        weights = weights * np.bincount(tickets, counts) / np.bincount(tickets)
     covered, incumbent, label = weights > 0.0, 0.0, None
     noise = NOISE * float(weights.sum())
     conditions: list[Condition] = []
@@ -598,6 +607,7 @@ def fit(
     settings: Settings,
     sample_weight: Floats | None = None,
     nominal: Bools | None = None,
+    tickets: Ints | None = None,
 ) -> list[Rule]:
     """Minimise eq. 4 (eq:objective_global) stage by stage; missing values of X are NaN."""
     n_examples, n_features = X.shape
@@ -610,7 +620,7 @@ def fit(
     attempt = failures = 0
     while len(rules) < settings.n_rules and failures < (MAX_FAILURES if sampling else 1):
         examples = Examples(X, nominal, *example_statistics(Y, P, settings, sets))
-        rule = learn_rule(examples, sample_weight, attempt, settings)
+        rule = learn_rule(examples, sample_weight, attempt, settings, tickets)
         attempt += 1
         failures = failures + 1 if rule is None else 0
         if rule is not None:

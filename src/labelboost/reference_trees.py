@@ -22,6 +22,7 @@ from labelboost.reference import (
     Bools,
     Examples,
     Floats,
+    Ints,
     Settings,
     calculate_head,
     decision_function,
@@ -166,13 +167,22 @@ def divide(
 
 
 def grow_tree(
-    examples: Examples, sample_weight: Floats, attempt: int, settings: TreeSettings
+    examples: Examples,
+    sample_weight: Floats,
+    attempt: int,
+    settings: TreeSettings,
+    tickets: Ints | None = None,
 ) -> list[Rule] | None:
-    """Grow a tree on a sample; its leaves as rules, or None if the root cannot be divided."""
+    """Grow a tree on a sample; its leaves as rules, or None if the root cannot be divided.
+
+    The sample is drawn from `tickets`: the example that each of them stands for.
+    """
     X = examples.X
     n_examples, n_features = X.shape
-    drawn = subsample(settings.seed, attempt, n_examples, settings.subsample)
-    weights = np.where(drawn, sample_weight, 0.0)
+    tickets = np.arange(n_examples) if tickets is None else tickets
+    drawn_tickets = subsample(settings.seed, attempt, len(tickets), settings.subsample)
+    weights = sample_weight * np.bincount(tickets, drawn_tickets) / np.bincount(tickets)
+    drawn = weights > 0.0
     root_noise = NOISE * float(weights.sum())
     nodes: list[Node] = []
 
@@ -268,6 +278,7 @@ def fit_trees(
     settings: TreeSettings,
     sample_weight: Floats | None = None,
     nominal: Bools | None = None,
+    tickets: Ints | None = None,
 ) -> tuple[Rule, list[list[Rule]]]:
     """Return the default rule, and each tree as the rules of its leaves."""
     n_examples, n_features = X.shape
@@ -281,7 +292,7 @@ def fit_trees(
     attempt = failures = 0
     while len(trees) < settings.n_trees and failures < (MAX_FAILURES if sampling else 1):
         examples = Examples(X, nominal, *example_statistics(Y, P, settings, sets))
-        tree = grow_tree(examples, sample_weight, attempt, settings)
+        tree = grow_tree(examples, sample_weight, attempt, settings, tickets)
         attempt += 1
         failures = failures + 1 if tree is None else 0
         if tree is not None:

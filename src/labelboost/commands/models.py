@@ -25,7 +25,7 @@ def open_model(path: Path) -> tuple[BoostingClassifier, Columns]:
     """Load a model and tell what its columns are called."""
     if path == STANDARD:
         raise typer.BadParameter("a model is read from a file", param_hint="--model")
-    model: BoostingClassifier = load_model(path)
+    model: BoostingClassifier = load_model(path)._by_labels()
     return model, columns_of(model)
 
 

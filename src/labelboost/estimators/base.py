@@ -27,6 +27,7 @@ from labelboost.parameters import (
     check_optional_integer,
     check_real,
 )
+from labelboost.repetition import find_tickets
 from labelboost.sampling import resolve_max_features
 from labelboost.training.boosted import replay
 from labelboost.training.callbacks import Callback
@@ -88,7 +89,7 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
     def fit(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         sample_weight: ArrayLike | None = None,
         *,
         eval_set: tuple[Any, ...] | None = None,
@@ -98,9 +99,14 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
         """Learn the ensemble.
 
         X: array, sparse matrix or data frame of shape (n_examples, n_features); NaN is missing.
-        Y: 0/1 matrix (dense, sparse or data frame) of shape (n_examples, n_labels), or a list with
-        one set of labels per example. Nothing changes if training fails or is interrupted.
+        y: 0/1 matrix (dense, sparse or data frame) of shape (n_examples, n_labels), or a list with
+        one set of labels per example; or a vector of classes, one per example: integers, strings or
+        booleans. Nothing changes if training fails or is interrupted.
 
+        sample_weight: one number per example. Whole numbers count as repetitions: 2 is the same as
+        the example twice (in the samples of the rules as well, unless they add up to more than 8
+        per example and 65,536 in total), 0 the same as none. Others multiply the example's share
+        in every sum.
         eval_set: (X_val, Y_val) or (X_val, Y_val, sample_weight_val), data for validation.
         callbacks: functions that are called with a TrainingState after the default rule and after
         each that is learned; training ends if one returns True.
@@ -115,10 +121,11 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
         if not isinstance(verbose, bool | np.bool_):
             verbose = check_integer("verbose", verbose, minimum=0)
         wishes = self._check_wishes(settings["loss"], size, eval_set, callbacks, init_model)
-        data = self._check_data(X, Y, sample_weight, settings, wishes)
+        data = self._check_data(X, y, sample_weight, settings, wishes)
         sets = LabelSets.of(data.train.labels, data.train.weights)
         settings["max_features"] = resolve_max_features(self.max_features, data.schema.n_features)
         settings["seed"] = wishes.seed
+        sampled = settings["bootstrap"] or settings.get("subsample", 1.0) < 1.0
         booster = _core.Booster(
             self._columns(data.train.matrix, data.schema),
             data.train.labels,
@@ -128,12 +135,12 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
             sets=sets.vectors,
             set_weights=sets.weights,
             set_of=sets.set_of,
+            tickets=find_tickets(data.train.matrix, sets, data.train.weights) if sampled else None,
             profiled=profiled,
         )
         control, begin = self._make_control(start, size, settings, wishes, data, sets)
         if begin is not None:
             replay(booster, begin, self._rules_of, FeatureColumns(data.train.matrix))
-        sampled = settings["bootstrap"] or settings.get("subsample", 1.0) < 1.0
         with progress_bar(verbose, size, self._unit, 0 if begin is None else len(begin)) as report:
             boosted = boost(
                 booster,

@@ -53,7 +53,7 @@ class ExplainableClassifier(ScoreClassifier):
         included.
         """
         check_is_fitted(self)
-        return explain(self, x, n_label_sets)
+        return explain(self._by_labels(), x, n_label_sets)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -73,4 +73,4 @@ class ExplainableClassifier(ScoreClassifier):
         head. The row of a label that no rule with conditions predicts for is zero.
         """
         check_is_fitted(self)
-        return label_feature_importances(self.rules_, self.n_features_in_, len(self.classes_))
+        return label_feature_importances(self.rules_, self.n_features_in_, len(self._label_names))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from labelboost import _core
 from labelboost.label_sets import (
     LabelSetPrediction,
+    class_log_odds,
     example_losses,
     most_likely,
     probabilities,
@@ -31,7 +33,7 @@ SCORES_AT_ONCE = 2**22
 """How many scores staged prediction computes before it yields the first ones."""
 
 
-class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted sum of heads, and all that can be predicted from the scores it gives."""
 
     decoding: Literal["auto", "known", "sign"]
@@ -53,10 +55,13 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the score of each label, the sum over all covering rules: (n_examples, K)."""
-        check_is_fitted(self)
-        matrix = check_predict_features(X, self._schema, type(self).__name__)
-        return self._sum_heads(matrix)
+        """Return the score of each label, the sum over all covering rules: (n_examples, K).
+
+        For a vector y of classes: (n_examples, n_classes), or (n_examples,) if there are just two:
+        positive for the second one. The softmax over label sets adds the logarithms of the classes'
+        shares of the training data, so that the class with the largest score is the predicted one.
+        """
+        return self._decision(self._scores(X))
 
     def staged_decision_function(
         self, X: Any, stages: Sequence[int] | None = None
@@ -65,24 +70,19 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
 
         `stages` must ascend from at least 1 to at most `n_rules_`.
         """
-        check_is_fitted(self)
-        matrix = check_predict_features(X, self._schema, type(self).__name__)
-        stops = check_stages(stages, self._n_stages)
-        return self._sum_stages(matrix, stops)
+        return map(self._decision, self._staged_scores(X, stages))
 
-    def staged_predict(
-        self, X: Any, stages: Sequence[int] | None = None
-    ) -> Iterator[NDArray[np.int8]]:
+    def staged_predict(self, X: Any, stages: Sequence[int] | None = None) -> Iterator[NDArray[Any]]:
         """Yield the label sets that the first rules predict; see `staged_decision_function`."""
         decode = self._decoder()
-        return map(decode, self.staged_decision_function(X, stages))
+        return map(decode, self._staged_scores(X, stages))
 
-    def predict(self, X: Any) -> NDArray[np.int8]:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted label sets as a 0/1 matrix (n_examples, K).
 
-        A model that was fitted with a vector of labels returns a vector.
+        A model that was fitted with a vector of classes returns a vector of classes.
         """
-        return self._decoder()(self.decision_function(X))
+        return self._decoder()(self._scores(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each label: (n_examples, K).
@@ -92,14 +92,16 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
         probability of a label is the share of the vectors that contain it in the total weight.
         For the label-wise loss it is 1 / (1 + exp(-p_k)). For the softmax over label sets it is
         the sum of the probabilities of the sets that contain the label.
+
+        For a vector y of classes: (n_examples, n_classes), and rows add up to 1.
         """
-        return self._marginals(self.decision_function(X))
+        return self._probabilities(self._scores(X))
 
     def staged_predict_proba(
         self, X: Any, stages: Sequence[int] | None = None
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the probabilities by the first rules; see `staged_decision_function`."""
-        return map(self._marginals, self.staged_decision_function(X, stages))
+        return map(self._probabilities, self._staged_scores(X, stages))
 
     def predict_label_sets(self, X: Any, top: int = 1) -> LabelSetPrediction:
         """Return the `top` most likely label sets seen in training, and their probabilities.
@@ -116,7 +118,7 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
                 "probabilities of single labels only (predict_proba). Fit with "
                 "loss='labelset_softmax'."
             )
-        likely = self._set_probabilities(self.decision_function(X))
+        likely = self._set_probabilities(self._scores(X))
         # The first of equal ones, as in predict: a stable sort.
         order = np.argsort(-likely, axis=1, kind="stable")[:, :top]
         return LabelSetPrediction(
@@ -129,8 +131,38 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.classifier_tags.multi_label = True
-        tags.classifier_tags.multi_class = False
         return tags
+
+    @property
+    def _label_names(self) -> NDArray[Any]:
+        """The names of the labels that heads have scores for: of two classes the second one."""
+        return self.classes_[-self._known.shape[1] :]
+
+    def _by_labels(self) -> Self:
+        """Return a model that predicts label sets even if this one predicts classes."""
+        if not self._one_dimensional:
+            return self
+        labelled = copy.copy(self)
+        # Of classes with equal scores the first one is predicted, not the most frequent one.
+        order = np.argsort(self._known @ np.arange(1, self._known.shape[1] + 1), kind="stable")
+        labelled.__dict__.update(
+            _one_dimensional=False,
+            classes_=self._label_names,
+            decoding="known",
+            _known=self._known[order],
+            _known_weights=self._known_weights[order],
+        )
+        return labelled
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Sum up the heads of the covering rules: (n_examples, n_labels)."""
+        check_is_fitted(self)
+        return self._sum_heads(check_predict_features(X, self._schema, type(self).__name__))
+
+    def _staged_scores(self, X: Any, stages: Sequence[int] | None) -> Iterator[NDArray[np.float64]]:
+        check_is_fitted(self)
+        matrix = check_predict_features(X, self._schema, type(self).__name__)
+        return self._sum_stages(matrix, check_stages(stages, self._n_stages))
 
     def _sum_heads(self, matrix: FeatureMatrix, **stages: Any) -> NDArray[np.float64]:
         if isinstance(matrix, np.ndarray):
@@ -143,7 +175,7 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
     def _sum_stages(
         self, matrix: FeatureMatrix, stops: NDArray[np.int64]
     ) -> Iterator[NDArray[np.float64]]:
-        shape = (matrix.shape[0], len(self.classes_))
+        shape = (matrix.shape[0], self._known.shape[1])
         # Several stages at a time, as conditions are evaluated but once then.
         together = max(1, SCORES_AT_ONCE // max(1, shape[0] * shape[1]))
         first, scores = 0, None
@@ -153,16 +185,24 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
             yield from stages.reshape(len(part), *shape)
             first, scores = int(part[-1]), stages[-shape[0] :]
 
-    def _decoder(self) -> Callable[[NDArray[np.float64]], NDArray[np.int8]]:
-        """Return what turns scores into label sets."""
+    def _decision(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn scores into what decides between the classes, if y was a vector of these."""
+        if not self._one_dimensional:
+            return scores
+        if self._fitted_loss == "labelset_softmax":
+            scores = scores + class_log_odds(self._known, self._known_weights)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _decoder(self) -> Callable[[NDArray[np.float64]], NDArray[Any]]:
+        """Return what turns scores into label sets, or into classes."""
         decoding = self._decoding_used()
 
-        def decode(scores: NDArray[np.float64]) -> NDArray[np.int8]:
+        def decode(scores: NDArray[np.float64]) -> NDArray[Any]:
+            if self._one_dimensional:
+                return np.take(self.classes_, self._chosen_class(self._decision(scores)))
             if decoding == "sign":
-                predicted = (scores > 0.0).astype(np.int8)
-            else:
-                predicted = self._known[self._decode_known(scores)].view(np.int8)
-            return predicted[:, 0] if self._one_dimensional else predicted
+                return (scores > 0.0).astype(np.int64)
+            return np.take(self._known, self._decode_known(scores), axis=0).astype(np.int64)
 
         return decode
 
@@ -173,10 +213,29 @@ class ScoreClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):  # type
             return LOSSES[self._fitted_loss].decoding
         return "known" if decoding == "known" else "sign"
 
+    def _chosen_class(self, decision: NDArray[np.float64]) -> NDArray[np.intp]:
+        if decision.ndim == 1:  # of one or two classes
+            return np.minimum(decision > 0.0, len(self.classes_) - 1).astype(np.intp)
+        best: NDArray[np.intp] = np.argmax(decision, axis=1)
+        return best
+
     def _decode_known(self, scores: NDArray[np.float64]) -> NDArray[np.integer[Any]]:
         if self._fitted_loss == "labelset_softmax":
             return most_likely(softmax_logits(scores, self._known, self._known_weights))
         return _core.decode_known(self._fitted_loss, scores, self._known, self._n_threads())
+
+    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probabilities of labels, or of classes."""
+        marginals = self._marginals(scores)
+        if not self._one_dimensional:
+            return marginals
+        if len(self.classes_) == 1:
+            return np.ones_like(marginals)
+        if marginals.shape[1] == 1:
+            return np.hstack([1.0 - marginals, marginals])
+        if self._fitted_loss == "label_logistic":  # which knows nothing of one class per example
+            return probabilities(-np.logaddexp(0.0, -scores))
+        return marginals
 
     def _marginals(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._fitted_loss == "label_logistic":

@@ -122,8 +122,10 @@ class RuleBoostingClassifier(BoostingClassifier):
         Shares of the features in the gain of all rules; they add up to 1.
     label_feature_importances_ : ndarray of shape (n_labels, n_features)
         The same for each label.
-    classes_ : ndarray of shape (n_labels,)
-        Names of the labels: column names, members of the label sets, or numbers.
+    classes_ : ndarray of shape (n_labels,) or (n_classes,)
+        Names of the labels: column names, members of the label sets, or numbers. If y was a vector:
+        the classes in it, in ascending order. Each is a label of its own to the rules, but if there
+        are two, the second one is the only label.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

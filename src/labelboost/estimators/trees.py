@@ -127,8 +127,10 @@ class TreeBoostingClassifier(BoostingClassifier):
     training_profile_ : dict of str to float
         With `profile`: seconds spent on evaluating candidates ("candidate_evaluation"), on summing
         up statistics for that ("summing_statistics") and on "everything_else".
-    classes_ : ndarray of shape (n_labels,)
-        Names of the labels: column names, members of the label sets, or numbers.
+    classes_ : ndarray of shape (n_labels,) or (n_classes,)
+        Names of the labels: column names, members of the label sets, or numbers. If y was a vector:
+        the classes in it, in ascending order. Each is a label of its own to the trees, but if there
+        are two, the second one is the only label.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

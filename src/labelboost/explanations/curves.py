@@ -51,7 +51,7 @@ def loss_curve(
     are those of the predicted label sets. Trees count as rules do.
     """
     chosen = check_choice("measure", measure, MEASURES)
-    decode = model._decoder()
+    decode = model._by_labels()._decoder()
     matrix = check_predict_features(X, model._schema, type(model).__name__)
     truth = given_labels(Y, matrix.shape[0], model)
     weights = check_sample_weight(sample_weight, matrix.shape[0])

@@ -25,7 +25,7 @@ def label_dependence(model: ExplainableClassifier) -> NDArray[np.float64]:
     """
     check_is_fitted(model)
     rules = [rule for rule in model.rules_ if rule.conditions]
-    heads = np.array([rule.head for rule in rules]).reshape(len(rules), len(model.classes_))
+    heads = np.array([rule.head for rule in rules]).reshape(len(rules), len(model._label_names))
     counts = np.array([rule.coverage for rule in rules], dtype=np.float64)
     # Each label on a scale of its own, as squares of huge or tiny scores are no numbers any more.
     scale = np.abs(heads).max(axis=0, initial=0.0)

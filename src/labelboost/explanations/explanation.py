@@ -130,7 +130,7 @@ def explain(model: ExplainableClassifier, x: Any, n_label_sets: int) -> Explanat
         if all(c.covers(row[c.feature : c.feature + 1])[0] for c in rule.conditions)
     ]
     contributions = np.array([model.rules_[number].head for number in fired])
-    contributions = contributions.reshape(len(fired), len(model.classes_))
+    contributions = contributions.reshape(len(fired), len(model._label_names))
     scores = model._sum_heads(matrix)
     if not np.array_equal(_sum_in_order(contributions), scores[0]):
         raise ValueError(
@@ -154,7 +154,7 @@ def explain(model: ExplainableClassifier, x: Any, n_label_sets: int) -> Explanat
         decoding=decoding,
         n_rules=len(model.rules_),
         conditions=tuple(names.conditions(model.rules_[number].conditions) for number in fired),
-        labels=model.classes_,
+        labels=model._label_names,
         names=names,
     )
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelboost.validation import check_labels, frames
+from labelboost.validation import Labels, check_labels, frames
+from labelboost.validation.classes import indicators
 from labelboost.validation.frames import show
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 def given_labels(Y: Any, n_examples: int, model: ExplainableClassifier) -> NDArray[np.uint8]:
     """Check labels; those of data frames and label sets are found by name, others by position."""
     labels = check_labels(Y, n_examples)
-    n_labels = len(model.classes_)
+    if labels.one_dimensional and model._one_dimensional:
+        return _of_known_classes(labels, model.classes_)
+    n_labels = len(model._label_names)
     if labels.one_dimensional or _is_matrix(Y):
         if labels.matrix.shape[1] != n_labels:
             raise ValueError(
@@ -25,7 +28,7 @@ def given_labels(Y: Any, n_examples: int, model: ExplainableClassifier) -> NDArr
                 f"{n_labels}. Pass the same labels in the same order."
             )
         return labels.matrix
-    place = {name: k for k, name in enumerate(model.classes_.tolist())}
+    place = {name: k for k, name in enumerate(model._label_names.tolist())}
     matrix = np.zeros((n_examples, n_labels), dtype=np.uint8)
     for column, name in enumerate(labels.classes.tolist()):
         if name not in place:
@@ -37,6 +40,18 @@ def given_labels(Y: Any, n_examples: int, model: ExplainableClassifier) -> NDArr
         missing = next(name for name in place if name not in labels.classes.tolist())
         raise ValueError(f"Y has no column for the label {show(missing)}. Add it.")
     return matrix
+
+
+def _of_known_classes(labels: Labels, known: NDArray[Any]) -> NDArray[np.uint8]:
+    """Turn a vector of classes, perhaps not all of them, into the labels of the model."""
+    place = {name: k for k, name in enumerate(known.tolist())}
+    for name in labels.classes.tolist():
+        if name not in place:
+            raise ValueError(
+                f"y has the class {show(name)}, which this model was not fitted with. Leave it out."
+            )
+    positions = np.array([place[name] for name in labels.classes.tolist()])
+    return indicators(len(known), positions[labels.codes()])
 
 
 def _is_matrix(Y: Any) -> bool:

@@ -35,8 +35,8 @@ class Names:
         schema = model._schema
         features = None if schema.names is None else [str(name) for name in schema.names]
         # Numbers alone would look like scores.
-        numbered = model.classes_.dtype.kind == "i"
-        labels = [f"label {name}" if numbered else str(name) for name in model.classes_]
+        numbered = model._label_names.dtype.kind == "i"
+        labels = [f"label {name}" if numbered else str(name) for name in model._label_names]
         return cls(features, labels, schema.categories)
 
     def for_display(self) -> Names:
@@ -89,15 +89,15 @@ def printable(name: str) -> str:
 
 def label_index(model: ExplainableClassifier, label: object) -> int:
     """Find a label by its name in `classes_`."""
-    for k, name in enumerate(model.classes_.tolist()):
+    for k, name in enumerate(model._label_names.tolist()):
         if type(name) is type(label) and name == label:
             return k
     # NumPy's own numbers and strings are as good as Python's.
     if isinstance(label, np.generic):
         return label_index(model, label.item())
+    first = model._label_names.tolist()[0]
     raise ValueError(
-        f"label must be one of the names in classes_, such as {show(model.classes_.tolist()[0])}; "
-        f"got {show(label)}"
+        f"label must be one of the names in classes_, such as {show(first)}; got {show(label)}"
     )
 
 

@@ -50,7 +50,7 @@ def plot_importance(
         shares, of_what = feature_importances(model.rules_, model.n_features_in_), "all labels"
     else:
         k = label_index(model, label)
-        sizes = (model.n_features_in_, len(model.classes_))
+        sizes = (model.n_features_in_, len(model._label_names))
         shares, of_what = label_feature_importances(model.rules_, *sizes)[k], names.labels[k]
     order = np.argsort(-shares, kind="stable")[:most]
     order = order[shares[order] > 0.0]

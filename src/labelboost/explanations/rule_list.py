@@ -41,7 +41,7 @@ def rule_list(model: ExplainableClassifier) -> str:
 
 
 def _title(model: ExplainableClassifier) -> str:
-    n_rules, n_labels, n_features = len(model.rules_), len(model.classes_), model.n_features_in_
+    n_rules, n_labels, n_features = len(model.rules_), len(model._label_names), model.n_features_in_
     size = _counted(n_rules, "rule")
     if model._n_stages != n_rules:  # each tree is as many rules as it has leaves
         size = f"{_counted(model._n_stages, model._unit.removesuffix('s'))} ({size})"

@@ -12,12 +12,12 @@ from labelboost.estimators.control import check_control_parameters
 from labelboost.losses import LOSSES
 from labelboost.model import pack_rules
 from labelboost.parameters import check_boolean, check_integer, check_optional_integer
+from labelboost.persistence.classes import decode_classes, encode_classes
 from labelboost.persistence.codec import Budget, Codec
 from labelboost.persistence.features import decode_features, encode_features
 from labelboost.persistence.nodes import Malformed, Node
 from labelboost.persistence.rules import decode_rules, encode_rule
 from labelboost.persistence.training import decode_training, encode_training
-from labelboost.persistence.values import decode_values, encode_values
 from labelboost.sampling import resolve_max_features
 
 FIELDS = (
@@ -40,10 +40,7 @@ def encode(model: RuleBoostingClassifier) -> dict[str, Any]:
         model._fitted_loss,
         model._one_dimensional,
         encode_features(model._schema),
-        {
-            "type": "int64" if model.classes_.dtype == np.int64 else "object",
-            "values": encode_values(model.classes_, "Label"),
-        },
+        encode_classes(model.classes_, exclusive=model._one_dimensional),
         [
             {"labels": np.flatnonzero(vector).tolist(), "weight": float(weight)}
             for vector, weight in sets
@@ -63,11 +60,10 @@ def decode(model: RuleBoostingClassifier, node: Node, budget: Budget) -> None:
     )
     schema = decode_features(features, budget)
     _check_parameters(model, schema.n_features)
-    names = _decode_classes(classes)
-    n_labels = len(names)
-    if one_dimensional.flag() and n_labels != 1:
-        raise Malformed(f"it has {n_labels} labels, but its predictions have one dimension")
+    names, n_labels = decode_classes(classes, one_dimensional.flag())
     vectors, weights = _decode_label_sets(label_sets, n_labels, budget)
+    if one_dimensional.flag() and n_labels > 1 and (vectors.sum(axis=1) != 1).any():
+        raise Malformed("a label set of its training data is not a single class")
     learned = decode_rules(rules, schema.nominal, n_labels, budget)
     seconds = times.numbers(exactly=len(learned))
     optional: dict[str, Any] = {} if schema.names is None else {"feature_names_in_": schema.names}
@@ -113,19 +109,6 @@ def _check_parameters(model: RuleBoostingClassifier, n_features: int) -> None:
     categorical = model.categorical_features
     if not (categorical is None or isinstance(categorical, list) or categorical == "from_dtype"):
         raise Malformed("of its parameters, categorical_features is no list")
-
-
-def _decode_classes(node: Node) -> NDArray[Any]:
-    kind, values = node.fields("type", "values")
-    is_int = kind.choice(("int64", "object")) == "int64"
-    values.length(fewest=1)
-    if is_int:
-        values.integers(-(2**63), 2**63 - 1)
-    names = decode_values(values)
-    classes = np.empty(len(names), dtype=np.int64 if is_int else object)
-    for k, name in enumerate(names):  # one by one, as a name can be a tuple
-        classes[k] = name
-    return classes
 
 
 def _decode_label_sets(

@@ -45,6 +45,7 @@ class Subject:
                 "load_model reads one from a file"
             )
         check_is_fitted(model)
+        model = model._by_labels()
         _check_count("features", model.n_features_in_, dataset.n_features, dataset.name)
         _check_count("labels", len(model.classes_), dataset.n_labels, dataset.name)
         if hasattr(model, "feature_names_in_"):

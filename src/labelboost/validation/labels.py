@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelboost.validation import frames
@@ -23,10 +25,13 @@ from labelboost.validation.arrays import (
     scalar_error,
     shape_of,
 )
+from labelboost.validation.classes import find_classes, indicators
 from labelboost.validation.frames import Place, show
 
 _INT64_MAX = 2**63 - 1
 _BINARY = "Labels must be 0 or 1."
+_INDICATORS = (np.bool_, np.int8, np.uint8)
+"""Types that say that a column is a matrix of labels, not a vector that went astray."""
 _SETS_OR_MATRIX = "Pass a 0/1 matrix, or label sets such as [{1, 2}, {3}]."
 
 
@@ -37,13 +42,20 @@ class Labels:
     matrix: NDArray[np.uint8]
     """(N, K), C order, 0 or 1, never the caller's memory."""
     classes: NDArray[Any]
-    """Names of the labels: data frame columns, members of the label sets, or 0..K-1."""
+    """Names of the labels: data frame columns, members of the label sets, or 0..K-1. Of a vector:
+    the classes in it, each of which is a label; but of two, only the second one is."""
     one_dimensional: bool
-    """Whether the labels came as a vector, and predictions should as well."""
+    """Whether y is a vector, in which every example has one class, and predictions should be."""
+
+    def codes(self) -> NDArray[np.intp]:
+        """Return the position in `classes` of each example's class, if y is a vector."""
+        if len(self.classes) > 2:
+            return np.nonzero(self.matrix)[1]
+        return self.matrix[:, 0].astype(np.intp) * (len(self.classes) - 1)
 
 
 def check_labels(Y: Any, n_examples: int) -> Labels:
-    """Check labels given as a 0/1 matrix, vector or data frame, or as label sets."""
+    """Check labels: a 0/1 matrix or data frame, label sets, or a vector of classes."""
     if Y is None:
         raise ValueError(
             f"Training requires y to be passed, but the target y is None. {_SETS_OR_MATRIX}"
@@ -56,7 +68,7 @@ def check_labels(Y: Any, n_examples: int) -> Labels:
             raise ValueError(f"Y is sparse with shape {Y.shape}. Pass Y.toarray(), or a column.")
         csr = canonical(as_compressed(Y, "Y", _label_place, _BINARY), Y.dtype == bool).tocsr()
         place = entry_place(csr.indices, csr.indptr, False, _label_place)
-        _refuse_non_binary(csr.data, place, is_vector=False)
+        _refuse_non_binary(csr.data, place)
         return Labels(csr.astype(np.uint8).toarray(order="C"), np.arange(csr.shape[1]), False)
     entries = _entries(Y)
     if (rows := _label_sets(entries)) is not None:
@@ -65,9 +77,19 @@ def check_labels(Y: Any, n_examples: int) -> Labels:
     if array.ndim == 0:
         raise scalar_error("Y", Y, _SETS_OR_MATRIX)
     _require_label_shape(array.shape, n_examples)
-    is_vector = array.ndim == 1
-    matrix = _binary(array[:, np.newaxis] if is_vector else array, _label_place, is_vector)
-    return Labels(matrix, np.arange(matrix.shape[1]), is_vector)
+    if array.ndim == 2 and array.shape[1] == 1 and array.dtype not in _INDICATORS:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: it is taken for a vector "
+            "of classes, y.ravel(). Use y.astype(bool) for a matrix of one label.",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        array = array[:, 0]
+    if array.ndim == 1:
+        classes, codes = find_classes(array)
+        return Labels(indicators(len(classes), codes), classes, True)
+    matrix = _binary(array, _label_place)
+    return Labels(matrix, np.arange(matrix.shape[1]), False)
 
 
 def check_sample_weight(sample_weight: object, n_examples: int) -> NDArray[np.float64]:
@@ -152,7 +174,7 @@ def _classes(names: list[Any]) -> NDArray[Any]:
     return classes
 
 
-def _binary(values: NDArray[Any], place: Place, is_vector: bool = False) -> NDArray[np.uint8]:
+def _binary(values: NDArray[Any], place: Place) -> NDArray[np.uint8]:
     """Convert a two-dimensional array to 0/1 if that is what it holds."""
     if values.dtype.kind in "OUST":
         strings = (at for at, value in np.ndenumerate(values) if isinstance(value, str | bytes))
@@ -163,11 +185,11 @@ def _binary(values: NDArray[Any], place: Place, is_vector: bool = False) -> NDAr
             )
     if values.dtype.kind not in "biuf":
         values = as_float(values, place, _BINARY)
-    _refuse_non_binary(values, place, is_vector)
+    _refuse_non_binary(values, place)
     return values.astype(np.uint8, order="C")
 
 
-def _refuse_non_binary(values: NDArray[Any], place: Place, is_vector: bool) -> None:
+def _refuse_non_binary(values: NDArray[Any], place: Place) -> None:
     if values.dtype.kind == "b":
         return
     index = first_entry(values, lambda block: (block != 0) & (block != 1))
@@ -180,8 +202,6 @@ def _refuse_non_binary(values: NDArray[Any], place: Place, is_vector: bool) -> N
         remedy = "If -1 stands for an absent label, use (Y > 0)."
     elif np.isinf(value) or value % 1 != 0:
         remedy = "If Y holds continuous scores, apply a threshold such as (Y > 0.5)."
-    elif is_vector:
-        remedy = f"(Unknown label type: multiclass or counts.) {_SETS_OR_MATRIX}"
     else:
         remedy = _SETS_OR_MATRIX
     raise ValueError(f"{show(value)} at {place(*index)} is no label. {_BINARY} {remedy}")

@@ -1,0 +1,82 @@
+"""Examples that count several times, whether they are repeated or have a weight.
+
+Both must give the same model, even though the samples of the rules are drawn at random. So samples
+are drawn from tickets: an example of weight 3 has three of them, as three equal examples have, and
+tickets are sorted by what the examples hold, as nobody can tell the order of equal ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from labelboost.label_sets import LabelSets
+from labelboost.random_draws import GAMMA
+from labelboost.validation import FeatureMatrix
+
+TICKETS_PER_EXAMPLE = 8
+FEW_TICKETS = 2**16
+"""That many are always fine; more only if there are not many per example, as drawing takes time."""
+BLOCK = 2**14
+"""Entries examined at a time."""
+
+
+def find_tickets(
+    X: FeatureMatrix, sets: LabelSets, weights: NDArray[np.float64]
+) -> NDArray[np.int32] | None:
+    """Return the example that each ticket stands for; None if each example has just its own.
+
+    Only whole numbers can be numbers of repetitions: other weights have one ticket each, and so
+    have weights that are too large in total. They multiply what has been drawn.
+    """
+    most = max(TICKETS_PER_EXAMPLE * len(weights), FEW_TICKETS)
+    if weights.sum() > most or (weights % 1.0 != 0.0).any():
+        return None
+    keys = _row_keys(X)
+    keys += _scramble(_dense_keys(sets.vectors))[sets.set_of]
+    order = np.argsort(keys, kind="stable")
+    ascending = keys[order]
+    if weights.max() == 1.0 and (ascending[1:] != ascending[:-1]).all():
+        return None  # in the order of the examples, then, as nothing is to be told apart
+    return np.repeat(order, weights[order].astype(np.int64)).astype(np.int32)
+
+
+def _row_keys(X: FeatureMatrix) -> NDArray[np.uint64]:
+    """Return a number for each row that depends on its values only, dense or sparse."""
+    if isinstance(X, np.ndarray):
+        return _dense_keys(X)
+    csr = sp.csr_array(X)
+    terms = _fold(csr.data) * _column_keys(csr.shape[1])[csr.indices]
+    sums = np.zeros(csr.nnz + 1, dtype=np.uint64)
+    np.cumsum(terms, out=sums[1:])  # modulo 2**64, so that differences are exact
+    return _scramble(sums[csr.indptr[1:]] - sums[csr.indptr[:-1]])
+
+
+def _dense_keys(X: NDArray[np.generic]) -> NDArray[np.uint64]:
+    columns = _column_keys(X.shape[1])
+    keys = np.empty(len(X), dtype=np.uint64)
+    step = max(1, BLOCK // X.shape[1])
+    for start in range(0, len(X), step):
+        keys[start : start + step] = (_fold(X[start : start + step]) * columns).sum(axis=1)
+    return _scramble(keys)
+
+
+def _column_keys(n: int) -> NDArray[np.uint64]:
+    return _scramble(np.arange(n, dtype=np.uint64)) | np.uint64(1)
+
+
+def _fold(values: NDArray[np.generic]) -> NDArray[np.uint64]:
+    """Turn numbers into bits that differ in the lower half, too; zeros into zeros."""
+    numbers = values.astype(np.float64) + 0.0  # there is but one zero
+    numbers[np.isnan(numbers)] = np.nan  # and one way to be missing
+    bits = numbers.view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))
+
+
+def _scramble(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix the bits as `random_draws.mix` does, for many numbers."""
+    x = x + np.uint64(GAMMA)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
