@@ -14,9 +14,11 @@ from rich.console import Console
 
 from labelboost.experiments import read_configuration, read_results
 from labelboost.experiments.cluster import DaskCluster
+from labelboost.experiments.comparison import write_comparison
 from labelboost.experiments.display import Display
 from labelboost.experiments.executors import LocalProcesses
 from labelboost.experiments.plots import write_plots
+from labelboost.experiments.records import read_records
 from labelboost.experiments.runner import run_experiment
 from labelboost.experiments.significance_report import write_significance
 from labelboost.experiments.tables import write_tables
@@ -45,7 +47,7 @@ def clear_errors() -> Iterator[None]:
 @app.command()
 def run(
     configuration: Annotated[
-        str, typer.Argument(help="A TOML file, or one of the presets: paper, quick.")
+        str, typer.Argument(help="A TOML file, or one of the presets: paper, quick, comparison.")
     ],
     results: Annotated[
         Path | None,
@@ -112,6 +114,26 @@ def tables(results: Results, output: Output = None, data: Chosen = None) -> None
     """
     with clear_errors():
         _list(write_tables(read_results(results), _reports(results, output), data=data))
+
+
+@app.command()
+def compare(
+    results: Results,
+    output: Output = None,
+    data: Chosen = None,
+    reference: Annotated[
+        str | None, typer.Option(help="The method that times are relative to; default: the first.")
+    ] = None,
+) -> None:
+    """Write tables of different methods side by side: losses, ranks, times, versions.
+
+    Markdown, CSV, LaTeX and HTML. Example: labelboost experiment compare experiments/comparison
+    """
+    with clear_errors():
+        read_results(results)  # says so if there are none
+        found = read_records(results)
+        folder = _reports(results, output)
+        _list(write_comparison(found, folder, data=data, reference=reference))
 
 
 @app.command()
