@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -38,6 +38,29 @@ class Native:
             return np.column_stack([_of_class_one(*pair) for pair in pairs])
         # A single label is treated as two classes.
         return np.asarray(found)[:, -self._n_labels :]
+
+
+class NativeOrConstant(Native):
+    """The same for learners that refuse labels that all or no examples have."""
+
+    def fit(self, X: Any, Y: Numbers) -> Self:
+        self._constant = Y[0]
+        self._varied = (self._constant != Y).any(axis=0)
+        if self._varied.any():
+            super().fit(X, Y[:, self._varied])
+        return self
+
+    def predict(self, X: Any) -> Numbers:
+        return self._with_constants(X, super().predict, np.uint8)
+
+    def predict_proba(self, X: Any) -> Numbers:
+        return self._with_constants(X, super().predict_proba, np.float64)
+
+    def _with_constants(self, X: Any, predict: Callable[[Any], Numbers], dtype: type) -> Numbers:
+        found = np.tile(self._constant.astype(dtype), (X.shape[0], 1))
+        if self._varied.any():
+            found[:, self._varied] = predict(X)
+        return found
 
 
 class LabelPowerset:

@@ -110,7 +110,7 @@ COMPETITORS: Mapping[str, Competitor] = {
         "catboost",
         "catboost",
         "CatBoostClassifier",
-        adapters.Native,
+        adapters.NativeOrConstant,
         {"loss_function": "MultiLogloss"},
         {"thread_count": 1, "verbose": False, "allow_writing_files": False},
         seed="random_seed",
