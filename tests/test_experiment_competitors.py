@@ -33,6 +33,7 @@ from labelboost.experiments.comparison import (
     Methods,
     costs,
     performance,
+    ranks,
     versions,
     write_comparison,
 )
@@ -390,6 +391,14 @@ def test_what_is_incomplete_has_no_rank() -> None:
     assert rows_of(table)["boosted rules"][0] == "30.00"
 
 
+def test_ranks_tell_what_is_good_at_what() -> None:
+    table = ranks(Methods(RECORDS), ["subset_01", "f1_micro", "mine"])
+    assert [column.key for column in table.columns] == ["method", "subset_01", "f1_micro"]
+    assert rows_of(table)["boosted rules"] == ["1.5", "2.0"]
+    assert rows_of(table)["random forest"] == ["1.8", "1.8"]
+    assert "the 2 data sets" in table.caption
+
+
 def test_costs_are_absolute_and_relative() -> None:
     table = costs(Methods(RECORDS), "rules")
     assert rows_of(table, 0)["random forest"] == ["4", "4", ""]
@@ -425,7 +434,7 @@ def test_the_command_writes_all_tables(tmp_path: Path) -> None:
     assert done.exit_code == 0
     names = {path.name for path in (tmp_path / "reports").iterdir()}
     formats = ("md", "csv", "tex", "html")
-    tables = ("losses", "measures", "costs", "versions")
+    tables = ("losses", "measures", "ranks", "costs", "versions")
     assert names == {f"{table}.{extension}" for table in tables for extension in formats}
     wrong = CliRunner().invoke(app, [*command, "--reference", "forest"])
     assert wrong.exit_code == 1

@@ -48,6 +48,7 @@ def write_comparison(
     tables = [
         performance("losses", found, [name for name in LOSSES if name in measures]),
         performance("measures", found, [name for name in measures if name not in LOSSES]),
+        ranks(found, measures),
         costs(found, reference),
         versions(found),
     ]
@@ -117,8 +118,19 @@ class Methods:
         note = "" if average.folds == self._most_folds else f"{average.folds}/{self._most_folds}"
         return replace(cell, folds=note)
 
+    def complete(self, measure: str) -> list[str]:
+        """The data sets that all methods were tried on, and all folds of them."""
+        return [
+            data
+            for data in self.data
+            if all(
+                self.failure(data, variant) or self.value(data, variant, measure) is not None
+                for variant in self.variants
+            )
+        ]
+
     def mean_ranks(self, measure: str) -> list[float | None]:
-        """Mean rank of each method over the data sets that all of them were tried on, all folds.
+        """Mean rank of each method over the data sets that all of them were tried on.
 
         Who failed comes last. None if there is no such data set, or no telling what is better.
         """
@@ -128,11 +140,8 @@ class Methods:
             return unknown
         sign = 1.0 if lower_is_better else -1.0
         rows = []
-        for data in self.data:
+        for data in self.complete(measure):
             values = [self.value(data, variant, measure) for variant in self.variants]
-            failed = [self.failure(data, variant) is not None for variant in self.variants]
-            if any(v is None and not f for v, f in zip(values, failed, strict=True)):
-                continue
             # Rounded, so that the order of a sum decides nothing.
             worst = float("inf")
             rows.append(rankdata([worst if v is None else round(sign * v, 9) for v in values]))
@@ -158,6 +167,25 @@ def performance(name: str, found: Methods, measures: Sequence[str]) -> Table:
     )
     columns_ = (*_columns(found), Column("rank", "mean rank"))
     return Table(name, caption, columns_, tuple(sections))
+
+
+def ranks(found: Methods, measures: Sequence[str]) -> Table:
+    """Mean ranks of all methods by all measures: which to choose for which goal."""
+    known = [name for name in measures if measure_named(name).lower_is_better is not None]
+    columns = [mark_best([_cell(r, "{:.1f}") for r in found.mean_ranks(name)]) for name in known]
+    section = Section("", _rows(found, columns))
+    n_data = len(found.complete(known[0])) if known else 0
+    caption = (
+        f"Mean rank by each measure over the {n_data} data sets that all methods were tried on; "
+        f"1 would be the best everywhere. {_signs([section])}"
+    )
+    titles = [Column(measure_named(name).title, name) for name in known]
+    return Table(
+        "ranks",
+        caption,
+        (Column("method", "method", numeric=False), *titles),
+        (section,) if known else (),
+    )
 
 
 def costs(found: Methods, reference: str) -> Table:
