@@ -103,21 +103,26 @@ class Chain:
 
 
 class LinearChain(Chain):
-    """The same for linear learners: a column for each category, and sparse data stay sparse."""
+    """The same for linear learners: a column for each category, and sparse data stay sparse.
+
+    Features with two categories are as good as they are.
+    """
 
     def __init__(self, learner: Any, nominal: Sequence[int]) -> None:
         super().__init__(learner, nominal)
-        encoder = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
-        self._encoder = make_column_transformer(
-            (encoder, list(nominal)), remainder="passthrough", sparse_threshold=0.0
-        )
-        self._has_nominal = bool(len(nominal))
+        self._nominal = nominal
 
     def _features(self, X: Any, fit: bool = False) -> Any:
+        if fit:
+            columns = [c for c in self._nominal if len(np.unique(_dense(X[:, [c]]))) > 2]
+            encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+            self._encoder = make_column_transformer(
+                (encoder, columns), remainder="passthrough", sparse_threshold=0.0
+            ).fit(_dense(X))
+            self._has_nominal = bool(columns)
         if not self._has_nominal:
             return X
-        encode = self._encoder.fit_transform if fit else self._encoder.transform
-        encoded = encode(_dense(X))
+        encoded = self._encoder.transform(_dense(X))
         return sp.csr_array(encoded) if sp.issparse(X) else encoded
 
 
