@@ -29,6 +29,7 @@ from labelboost.experiments.adapters import (
     Native,
     NativeOrConstant,
 )
+from labelboost.experiments.cluster import DaskCluster
 from labelboost.experiments.comparison import (
     Methods,
     costs,
@@ -320,6 +321,13 @@ path = "many.npz"
     )
     more = run_experiment(other, tmp_path / "out", LocalProcesses(1), Silent())
     assert (more.done_before, more.done) == (1, 1)
+
+
+def test_a_cluster_refuses_limits_it_cannot_keep(tmp_path: Path) -> None:
+    tasks = read_configuration(configuration(tmp_path, "time_limit = 5\n" + SMALL)).tasks
+    cluster = DaskCluster.__new__(DaskCluster)  # before it has anything to do with a scheduler
+    with pytest.raises(ValueError, match="time_limit"):
+        next(cluster.run(tasks))
 
 
 def result(data: str, variant: str, loss: float, *, fold: int = 0, size: int = 90) -> Result:
