@@ -16,10 +16,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import label_ranking_loss
+from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
-from labelboost import optional
+from labelboost import RuleBoostingClassifier, optional
 from labelboost.cli import app
 from labelboost.data import make_multilabel, save_dataset
 from labelboost.experiments.adapters import (
@@ -195,6 +197,18 @@ def test_a_competitor_gives_what_its_library_gives(tmp_path: Path) -> None:
     model = METHODS["random-forest"].make({"n_estimators": 3, "random_state": 1}).fit(X, Y)
     plain = RandomForestClassifier(3, random_state=1).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X_test), plain.predict(X_test))
+
+
+def test_the_softmax_over_label_sets_ranks_by_probabilities(tmp_path: Path) -> None:
+    text = SMALL.replace("estimator", "loss").replace("random-forest", "labelset_softmax")
+    text = text.replace("n_estimators", "l2").replace('"rules", "forest"', '"forest"')
+    task = read_configuration(configuration(tmp_path, text)).tasks[0]
+    data = task.source.load()
+    train, test = next(KFold(2, shuffle=True, random_state=1).split(data.Y))
+    model = RuleBoostingClassifier(n_rules=5, loss="labelset_softmax", l2=3, random_state=1)
+    probabilities = model.fit(data.X[train], data.Y[train]).predict_proba(data.X[test])
+    expected = label_ranking_loss(data.Y[test], probabilities)
+    assert run_task(task).measures["ranking_loss"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_results_from_before_there_were_methods_are_of_rules(tmp_path: Path) -> None:
@@ -404,7 +418,7 @@ def test_ranks_tell_what_is_good_at_what() -> None:
     assert [column.key for column in table.columns] == ["method", "subset_01", "f1_micro"]
     assert rows_of(table)["boosted rules"] == ["1.5", "2.0"]
     assert rows_of(table)["random forest"] == ["1.8", "1.8"]
-    assert "the 2 data sets" in table.caption
+    assert "2 of 2 data sets" in table.caption
 
 
 def test_costs_are_absolute_and_relative() -> None:

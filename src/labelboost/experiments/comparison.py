@@ -176,8 +176,8 @@ def ranks(found: Methods, measures: Sequence[str]) -> Table:
     section = Section("", _rows(found, columns))
     n_data = len(found.complete(known[0])) if known else 0
     caption = (
-        f"Mean rank by each measure over the {n_data} data sets that all methods were tried on; "
-        f"1 would be the best everywhere. {_signs([section])}"
+        f"Mean rank by each measure over {n_data} of {len(found.data)} data sets, those that all "
+        f"methods were tried on; 1 would be the best everywhere. {_signs([section])}"
     )
     titles = [Column(measure_named(name).title, name) for name in known]
     return Table(

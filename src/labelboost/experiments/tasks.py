@@ -192,10 +192,13 @@ def _evaluate_stages(
         model.staged_predict_proba(X, stages),
         strict=True,
     )
-    return tuple(
-        _checkpoint(n_rules, float(times[n_rules - 1]), truth, found, task)
-        for n_rules, found in zip(stages, predictions, strict=True)
-    )
+    checkpoints = []
+    for n_rules, (label_sets, scores, probabilities) in zip(stages, predictions, strict=True):
+        # Scores of the softmax over label sets leave out how frequent the sets are.
+        ranking = probabilities if task.settings["loss"] == "labelset_softmax" else scores
+        found = (label_sets, ranking, probabilities)
+        checkpoints.append(_checkpoint(n_rules, float(times[n_rules - 1]), truth, found, task))
+    return tuple(checkpoints)
 
 
 def _evaluate_whole(
