@@ -71,6 +71,8 @@ embedded = "digits"
 run_folds = [0]
 """
 
+DATA = '[[data]]\nembedded = "digits"\n'
+
 
 class Silent:
     """Listens to nothing."""
@@ -200,12 +202,11 @@ def test_a_competitor_gives_what_its_library_gives(tmp_path: Path) -> None:
 
 
 def test_the_softmax_over_label_sets_ranks_by_probabilities(tmp_path: Path) -> None:
-    text = SMALL.replace("estimator", "loss").replace("random-forest", "labelset_softmax")
-    text = text.replace("n_estimators", "l2").replace('"rules", "forest"', '"forest"')
+    text = 'folds = 2\nn_rules = 5\n[variant.sets]\nloss = "labelset_softmax"\n' + DATA
     task = read_configuration(configuration(tmp_path, text)).tasks[0]
     data = task.source.load()
     train, test = next(KFold(2, shuffle=True, random_state=1).split(data.Y))
-    model = RuleBoostingClassifier(n_rules=5, loss="labelset_softmax", l2=3, random_state=1)
+    model = RuleBoostingClassifier(n_rules=5, loss="labelset_softmax", random_state=1)
     probabilities = model.fit(data.X[train], data.Y[train]).predict_proba(data.X[test])
     expected = label_ranking_loss(data.Y[test], probabilities)
     assert run_task(task).measures["ranking_loss"] == pytest.approx(expected, rel=1e-5)
@@ -222,9 +223,6 @@ def test_results_from_before_there_were_methods_are_of_rules(tmp_path: Path) -> 
     experiment = read_configuration(configuration(tmp_path, text))
     outcome = run_experiment(experiment, tmp_path / "out", LocalProcesses(1), Silent())
     assert outcome.done_before == 1
-
-
-DATA = '[[data]]\nembedded = "digits"\n'
 
 
 @pytest.mark.parametrize(
