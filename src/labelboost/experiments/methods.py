@@ -15,6 +15,12 @@ from labelboost.parameters import is_integer
 RULES = "rules"
 TREES = "trees"
 
+SET_BY_TASK = (
+    *("random_state", "n_jobs", "verbose", "profile", "categorical_features"),
+    *("warm_start", "checkpoint", "checkpoint_every", "checkpoint_seconds"),
+)
+"""Parameters of our estimators that are the same for all variants or of no interest."""
+
 
 class Method(Protocol):
     """How to train a model of some kind."""
@@ -61,8 +67,7 @@ class Boosting:
 
     def parameter_names(self) -> list[str]:
         """Names that a variant may set."""
-        of_task = ("random_state", "n_jobs", "verbose", "profile", "categorical_features")
-        return [name for name in self.own_defaults() if name not in of_task]
+        return [name for name in self.own_defaults() if name not in SET_BY_TASK]
 
     def complete(self, given: Mapping[str, Any], seed: int) -> dict[str, Any]:
         """Return the values of all parameters; ValueError or TypeError if one is wrong."""
