@@ -79,7 +79,8 @@ class LabelPowerset:
 
     def predict_proba(self, X: Any) -> Numbers:
         # Rounding must not lead out of [0, 1].
-        return np.clip(self._learner.predict_proba(_dense(X)) @ self._sets, 0.0, 1.0)
+        marginals: Numbers = self._learner.predict_proba(_dense(X)) @ self._sets
+        return marginals.clip(0.0, 1.0)
 
 
 class Chain:
@@ -151,7 +152,7 @@ class OrConstant(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _dense(X: Any) -> Any:
-    return X.toarray() if sp.issparse(X) else X
+    return X if isinstance(X, np.ndarray) else X.toarray()
 
 
 def _of_class_one(probabilities: Numbers, classes: Numbers) -> Numbers:
