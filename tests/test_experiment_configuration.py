@@ -72,11 +72,13 @@ def test_checkpoints_stop_before_the_last_rule(tmp_path: Path) -> None:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_are_valid(preset: str, tmp_path: Path) -> None:
     names = "medical medical-corrected enron langlog slashdot birds eukaryote-go yeast bibtex"
-    for name in (*names.split(), "yahoo-science", "yahoo-reference", "reuters-k500"):
+    names += " yahoo-science yahoo-reference reuters-k500 flags emotions"
+    for name in names.split():
         (tmp_path / f"{name}.npz").touch()
     experiment = read_configuration(preset, data_folder=tmp_path)
     assert experiment.name == preset
-    assert len(experiment.tasks) == {"paper": 7 * (10 * 10 + 2 * 3), "quick": 7 * 3 * 2}[preset]
+    sizes = {"paper": 7 * (10 * 10 + 2 * 3), "quick": 7 * 3 * 2, "comparison": 12 * 3 * 10}
+    assert len(experiment.tasks) == sizes[preset]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ from labelboost.commands.command import INTERRUPTED, Reporting, command
 from labelboost.commands.streams import json_text, write_result
 from labelboost.experiments import read_configuration, read_results
 from labelboost.experiments.cluster import DaskCluster
+from labelboost.experiments.comparison import write_comparison
 from labelboost.experiments.display import Display
 from labelboost.experiments.executors import LocalProcesses
 from labelboost.experiments.plots import write_plots
+from labelboost.experiments.records import read_records
 from labelboost.experiments.runner import run_experiment
 from labelboost.experiments.significance_report import write_significance
 from labelboost.experiments.tables import write_tables
@@ -30,7 +32,7 @@ app = typer.Typer(
 @command
 def run(
     configuration: Annotated[
-        str, typer.Argument(help="A TOML file, or one of the presets: paper, quick.")
+        str, typer.Argument(help="A TOML file, or one of the presets: paper, quick, comparison.")
     ],
     results: Annotated[
         Path | None,
@@ -107,6 +109,31 @@ def tables(
     labelboost experiment tables experiments/paper
     """
     _list(write_tables(read_results(results), _reports(results, output), data=data), reporting)
+
+
+@app.command()
+@command
+def compare(
+    results: Results,
+    output: Output = None,
+    data: Chosen = None,
+    reference: Annotated[
+        str | None, typer.Option(help="The method that times are relative to; default: the first.")
+    ] = None,
+    *,
+    reporting: Reporting,
+) -> None:
+    """Write tables of different methods side by side: losses, ranks, times, versions.
+
+    Markdown, CSV, LaTeX and HTML.
+
+    Example:
+
+    labelboost experiment compare experiments/comparison
+    """
+    read_results(results)  # says so if there are none
+    found, folder = read_records(results), _reports(results, output)
+    _list(write_comparison(found, folder, data=data, reference=reference), reporting)
 
 
 @app.command()

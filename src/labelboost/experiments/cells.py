@@ -35,7 +35,7 @@ def average_cell(summary: Summary, data: str, variant: str, measure: str, beside
     if summary.two_bins_for(data, variant):
         return SAME_AS_TWO_BINS
     average = summary.average(data, variant, measure)
-    cell = NOT_RUN if average is None else _value_cell(average, measure)
+    cell = NOT_RUN if average is None else value_cell(average, measure)
     printed = published_values().values.get((data, variant, measure)) if beside else None
     if printed is None:
         return cell
@@ -89,7 +89,8 @@ def legend(sections: Iterable[Section]) -> str:
     return " ".join(text for text, occurs in signs.items() if occurs)
 
 
-def _value_cell(average: Average, measure: str) -> Cell:
+def value_cell(average: Average, measure: str) -> Cell:
+    """A mean over folds with as many digits as its measure deserves."""
     text = f"{average.value:.{measure_named(measure).digits}f}"
     if measure == TRAIN_SECONDS:
         text = format_seconds(average.value)

@@ -41,6 +41,11 @@ class DaskCluster:
     def run(self, tasks: Iterable[Task]) -> Generator[Event, None, None]:
         """See `Executor`."""
         order = list(tasks)
+        if any(task.limits for task in order):
+            raise ValueError(
+                "limits of time and memory need processes of this machine; remove time_limit and "
+                "memory_limit, and limit the workers of the cluster instead"
+            )
         # One core each; workers take the tasks in this order.
         futures = {
             self._client.submit(run_safely, task, pure=False, priority=-number): task

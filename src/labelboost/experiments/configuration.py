@@ -8,23 +8,24 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from labelboost import RuleBoostingClassifier
 from labelboost.data.files import locate
+from labelboost.experiments.limits import Limits
 from labelboost.experiments.measures import MEASURES
+from labelboost.experiments.methods import METHODS, OURS, RULES
 from labelboost.experiments.tasks import EMBEDDED, Source, Task
 from labelboost.experiments.toml_tables import ConfigurationError, Table, nearest
-from labelboost.experiments.variants import BUILT_IN, Variant, parameter_names
+from labelboost.experiments.variants import BUILT_IN, PAPER, Variant
 from labelboost.parameters import is_integer
 
-PRESETS = ("paper", "quick")
+PRESETS = ("paper", "quick", "comparison")
 DEFAULT_RULES = 1000
 DEFAULT_FOLDS = 10
 DEFAULT_CHECKPOINTS = (100, 200, 500, 1000, 2000, 5000)
 DEFAULT_SEED = 1
 LARGEST_SEED = 2**32 - 1
 LARGEST_COUNT = 2**31 - 1
+SAID_OF_VARIANTS = ("base", "estimator")
+"""Keys of a variant that are no parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Experiment:
 
 
 def read_configuration(path: str | Path, data_folder: Path | None = None) -> Experiment:
-    """Read a TOML file, or one of the presets "paper" and "quick".
+    """Read a TOML file, or one of the presets "paper", "quick" and "comparison".
 
     Relative paths of data start at `data_folder`, or else at the folder of the file. Raises
     ConfigurationError, or FileNotFoundError if there is no such file.
@@ -67,14 +68,16 @@ def read_configuration(path: str | Path, data_folder: Path | None = None) -> Exp
 
 def _experiment(top: Table, folder: Path) -> Experiment:
     general = ("name", "seed", "n_rules", "folds", "run_folds", "checkpoints", "measures")
-    top.check_keys((*general, "variants", "parameters", "variant", "data"))
+    limits = ("time_limit", "memory_limit")
+    top.check_keys((*general, *limits, "variants", "parameters", "variant", "data"))
     n_rules = top.integer("n_rules", DEFAULT_RULES, 1, LARGEST_COUNT)
     n_folds = top.integer("folds", DEFAULT_FOLDS, 2, LARGEST_COUNT)
     seed = top.integer("seed", DEFAULT_SEED, 0, LARGEST_SEED)
     run_folds = top.integers("run_folds", range(n_folds), 0, n_folds - 1)
     checkpoints = top.integers("checkpoints", DEFAULT_CHECKPOINTS, 1, LARGEST_COUNT)
     measures = top.names("measures", "measure", tuple(MEASURES), tuple(MEASURES))
-    variants = _variants(top, {"n_rules": n_rules, "random_state": seed})
+    limit = Limits(*(_limit(top, key) for key in limits))
+    variants = _variants(top, n_rules, seed)
     sources: dict[Source, tuple[int, ...]] = {}
     for table in top.tables("data"):
         source = _source(table, folder)
@@ -85,7 +88,7 @@ def _experiment(top: Table, folder: Path) -> Experiment:
         top.fail("there must be data: at least one table [[data]]", "data")
     tasks = tuple(
         Task(source, variant.name, fold, n_folds, seed, variant.parameters,
-             tuple(sorted(n for n in checkpoints if n < n_rules)), measures)
+             _checkpoints(checkpoints, variant), measures, variant.estimator, limit)
         for source, folds in sources.items()
         for fold in folds
         for variant in variants
@@ -97,43 +100,77 @@ def _experiment(top: Table, folder: Path) -> Experiment:
     )
 
 
-def _variants(top: Table, general: Mapping[str, Any]) -> list[Variant]:
-    """Return the variants to be run, with all parameters of the estimator."""
+def _limit(top: Table, key: str) -> int | None:
+    return top.integer(key, 0, 1, LARGEST_COUNT) if key in top else None
+
+
+def _checkpoints(wanted: Sequence[int], variant: Variant) -> tuple[int, ...]:
+    """Those before the end; only our own models have stages."""
+    if variant.estimator not in OURS:
+        return ()
+    size = variant.parameters[OURS[variant.estimator].size]
+    return tuple(sorted(n for n in wanted if not is_integer(size) or n < size))
+
+
+def _variants(top: Table, n_rules: int, seed: int) -> list[Variant]:
+    """Return the variants to be run, with all their settings."""
     shared = top.table("parameters")
-    shared.check_keys(parameter_names())
     own = top.table("variant")
     known = dict(BUILT_IN)
     tables = dict.fromkeys(known, shared)
     for name in own.content:
         table = tables[name] = own.table(name)
         _check_folder_name(name, own, name)
-        table.check_keys(["base", *parameter_names()])
-        parameters = dict(table.content)
-        base = parameters.pop("base", None)
-        if base is not None and base not in known:
-            table.fail(f"unknown variant {base!r}{nearest(str(base), known)}", "base")
-        inherited = known[base].parameters if base is not None else {}
-        known[name] = Variant(name, {**inherited, **parameters})
-    chosen = top.names("variants", "variant", tuple(known), tuple(own.content) or tuple(BUILT_IN))
-    return [_complete(known[name], shared, tables[name], general) for name in chosen]
+        known[name] = _own_variant(name, table, known)
+    chosen = top.names("variants", "variant", tuple(known), tuple(own.content) or tuple(PAPER))
+    ours = {known[name].estimator for name in chosen if known[name].estimator in OURS}
+    shared.check_keys(
+        # How many rules there are is said at the top.
+        key
+        for name in sorted(ours)
+        for key in METHODS[name].parameter_names()
+        if key != "n_rules"
+    )
+    return [_complete(known[name], shared, tables[name], n_rules, seed) for name in chosen]
 
 
-def _complete(variant: Variant, shared: Table, table: Table, general: Mapping[str, Any]) -> Variant:
+def _own_variant(name: str, table: Table, known: Mapping[str, Variant]) -> Variant:
+    base = known[RULES]
+    if "base" in table:
+        base_name = table.content["base"]
+        if base_name not in known:
+            table.fail(f"unknown variant {base_name!r}{nearest(str(base_name), known)}", "base")
+        base = known[base_name]
+    estimator = table.text("estimator", base.estimator)
+    if estimator not in METHODS:
+        table.fail(f"unknown estimator {estimator!r}{nearest(estimator, METHODS)}", "estimator")
+    if "base" in table and estimator != base.estimator:
+        table.fail(f"its base is a variant of estimator {base.estimator!r}", "estimator")
+    table.check_keys(["base", "estimator", *METHODS[estimator].parameter_names()])
+    parameters = {key: table.content[key] for key in table.content if key not in SAID_OF_VARIANTS}
+    return Variant(name, {**base.parameters, **parameters}, estimator)
+
+
+def _complete(variant: Variant, shared: Table, table: Table, n_rules: int, seed: int) -> Variant:
+    method = METHODS[variant.estimator]
+    inherited: dict[str, Any] = {"n_rules": n_rules} if variant.estimator == RULES else {}
+    if variant.estimator in OURS:
+        names = method.parameter_names()
+        inherited |= {key: value for key, value in shared.content.items() if key in names}
     given = {
         name: None if value == "none" else value  # TOML has no None
-        for name, value in {**shared.content, **variant.parameters}.items()
+        for name, value in {**inherited, **variant.parameters}.items()
     }
-    model = RuleBoostingClassifier(**{**given, **general, "n_rules": 1})
     try:
-        # A tiny model finds all that is wrong with the values of parameters.
-        model.fit(np.eye(4), np.eye(4, 2, dtype=np.uint8))
-    except (TypeError, ValueError) as error:
-        key = next((name for name in given if str(error).startswith(name)), "")
-        (table if key in table else shared).fail(str(error), key)
-    parameters = model.get_params()
-    return Variant(
-        variant.name, {**{name: parameters[name] for name in parameter_names()}, **general}
-    )
+        settings = method.complete(given, seed)
+    except ImportError:
+        raise
+    except Exception as error:  # of any kind, as other libraries have their own
+        message = (str(error).strip() or type(error).__name__).splitlines()[0]
+        key = next((name for name in given if message.startswith(name)), "")
+        key = key or next((name for name in given if name in message), "")
+        (table if key in table else shared).fail(message, key)
+    return Variant(variant.name, settings, variant.estimator)
 
 
 def _source(table: Table, folder: Path) -> Source:

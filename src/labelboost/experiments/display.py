@@ -65,7 +65,8 @@ class Display:
             self._counts["done"] += 1
             loss = record.measures.get("subset_01")
             quality = "" if loss is None else f", Subset 0/1 {100 * loss:.2f}"
-            text = f"{record.n_rules} rules in {record.seconds.train:.3g} s{quality}"
+            size = f"{record.n_rules} {record.estimator} in " if record.n_rules else ""
+            text = f"{size}{record.seconds.train:.3g} s{quality}"
         else:
             self._counts["failed"] += 1
             text = f"failed: {record.error}"

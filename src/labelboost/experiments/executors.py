@@ -111,6 +111,9 @@ class _Job:
         except (EOFError, OSError):
             self.process.join()
             code = self.process.exitcode
+            if code == -signal.SIGXCPU and self.task.limits.seconds is not None:
+                text = f"stopped after {self.task.limits.seconds} s of processor time, the limit"
+                return failure(self.task, text, exceeded="time")
             cause = f"killed by signal {-code}" if code and code < 0 else f"ended with code {code}"
             return failure(self.task, f"the process was {cause}")
         else:
@@ -125,6 +128,7 @@ def _work(task: Task, results: Connection, lifeline: Connection) -> None:
     # Ctrl-C is for the parent, which decides what becomes of this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
+    task.limits.impose()
     results.send(run_safely(task))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from labelboost.experiments.methods import RULES
 from labelboost.files import write_atomically
 
 FORMAT = 1
@@ -27,7 +28,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Where the time went. The last three add up to `train`."""
+    """Where the time went. The last three add up to `train`; for competitors it is all the last."""
 
     train: float
     """Elapsed while `fit` ran on one thread."""
@@ -49,23 +50,26 @@ class Result:
     n_folds: int
     seed: int
     settings: Mapping[str, Any]
-    """All parameters of the estimator; None is written as null."""
+    """All parameters of one of our estimators, or those of a competitor that are not its default
+    ones; None is written as null."""
     n_train: int
     n_test: int
     n_features: int
     n_labels: int
     n_rules: int
-    """Rules that were learned, the default rule included."""
+    """Rules that were learned, the default rule included, or trees; 0 for competitors."""
     n_conditions: int
     seconds: Seconds
     peak_memory_mb: float
     """Most memory during training above what was in use before it."""
     checkpoints: tuple[Checkpoint, ...]
-    """After 100, 200, ... rules; the last one describes the whole ensemble."""
+    """After 100, 200, ... rules; the last one describes the whole model."""
     versions: Mapping[str, str]
     machine: Mapping[str, str]
     finished: str
     """Date and time, UTC."""
+    estimator: str = RULES
+    """Name of the method."""
 
     @property
     def measures(self) -> Mapping[str, float]:
@@ -83,6 +87,10 @@ class Failure:
     error: str
     traceback: str
     finished: str
+    exceeded: str = ""
+    """The limit that was set and reached, "time" or "memory", if that was the cause."""
+    attempted: Mapping[str, Any] = field(default_factory=dict)
+    """Identity and limits of the task."""
 
 
 Record = Result | Failure

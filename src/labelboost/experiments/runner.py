@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from labelboost import RuleBoostingClassifier
 from labelboost.experiments.configuration import Experiment
 from labelboost.experiments.executors import Event, Executor, Finished
-from labelboost.experiments.records import Result, read_record, result_path, write_record
+from labelboost.experiments.methods import METHODS
+from labelboost.experiments.records import Record, Result, read_record, result_path, write_record
 from labelboost.experiments.tasks import Task
 
 LOCK = ".lock"
@@ -42,8 +42,8 @@ def run_experiment(
 ) -> Outcome:
     """Run the tasks that have no result in the folder yet, and store theirs as they come.
 
-    Tasks that failed before are tried again. Raises ValueError, before anything is trained, if the
-    folder holds results of other settings or another run uses it.
+    Tasks that failed before are tried again, unless they reached a limit. Raises ValueError, before
+    anything is trained, if the folder holds results of other settings or another run uses it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
@@ -62,10 +62,15 @@ def run_experiment(
 def _store(event: Finished, folder: Path, outcome: Outcome) -> None:
     task = event.task
     write_record(result_path(folder, task.source.name, task.variant, task.fold), event.record)
-    if isinstance(event.record, Result):
+    if _is_outcome(event.record):
         outcome.done += 1
     else:
         outcome.failed += 1
+
+
+def _is_outcome(record: Record) -> bool:
+    """Whether trying again would change nothing: to reach a limit is a result of its own."""
+    return isinstance(record, Result) or bool(record.exceeded)
 
 
 def _is_done(task: Task, folder: Path) -> bool:
@@ -74,7 +79,7 @@ def _is_done(task: Task, folder: Path) -> bool:
         return False
     record = read_record(path)
     if not isinstance(record, Result):
-        return False
+        return _is_outcome(record) and record.attempted == task.attempt()
     difference = _difference(record, task)
     if difference:
         raise ValueError(
@@ -88,9 +93,10 @@ def _difference(record: Result, task: Task) -> str:
     """Say in what a stored result differs from what the task would produce, if it does."""
     wanted = task.identity()
     stored = {name: getattr(record, name) for name in wanted}
+    defaults = METHODS[task.estimator].own_defaults()
     for values in (wanted, stored):
         # Settings stored before a parameter existed mean its default.
-        values.update(RuleBoostingClassifier().get_params() | values.pop("settings"))
+        values.update(defaults | values.pop("settings"))
     for name, value in wanted.items():
         if stored[name] != value:
             return f"its {name} is {stored[name]!r}, not {value!r}"

@@ -50,6 +50,11 @@ def write_tables(
     tables += [table for table in (losses(summary, published), others(summary)) if table.sections]
     if published and (table := differences(summary)) is not None:
         tables.append(table)
+    return write_each(tables, folder)
+
+
+def write_each(tables: Iterable[Table], folder: Path) -> list[Path]:
+    """Write tables in all formats."""
     paths = []
     for table in tables:
         for extension, render in RENDERERS.items():

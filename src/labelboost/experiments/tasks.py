@@ -17,13 +17,15 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
+from threadpoolctl import threadpool_limits
 
-from labelboost import RuleBoostingClassifier
 from labelboost._core import instruction_set
 from labelboost.data import Dataset, load_dataset, load_digits_display, make_multilabel
 from labelboost.data.dataset import stored_well
+from labelboost.experiments.limits import NO_LIMITS, Limits, lift_memory_limit
 from labelboost.experiments.measures import Predictions, compute_measures
 from labelboost.experiments.memory import PeakMemory
+from labelboost.experiments.methods import METHODS, OURS, RULES
 from labelboost.experiments.records import Checkpoint, Failure, Result, Seconds
 
 EMBEDDED = ("digits", "synthetic")
@@ -55,6 +57,8 @@ class Task:
     settings: Mapping[str, Any]
     checkpoints: tuple[int, ...]
     measures: tuple[str, ...]
+    estimator: str = RULES
+    limits: Limits = NO_LIMITS
 
     @property
     def name(self) -> str:
@@ -70,7 +74,12 @@ class Task:
             "n_folds": self.n_folds,
             "seed": self.seed,
             "settings": dict(self.settings),
+            "estimator": self.estimator,
         }
+
+    def attempt(self) -> dict[str, Any]:
+        """What a failure must agree in to fail again: a limit that was reached then."""
+        return {**self.identity(), **self.limits.as_dict()}
 
 
 @lru_cache(maxsize=1)
@@ -90,31 +99,33 @@ def run_task(task: Task) -> Result:
     folds = KFold(task.n_folds, shuffle=True, random_state=task.seed)
     train, test = list(folds.split(data.Y))[task.fold]
     X_train, X_test, Y_train = X[train], X[test], data.Y[train]
-    model = RuleBoostingClassifier(
-        **task.settings, categorical_features=data.nominal_indices or None, profile=True, n_jobs=1
-    )
+    model = METHODS[task.estimator].make(task.settings, data.nominal_indices)
     memory = PeakMemory()
     start, start_cpu = time.perf_counter(), time.process_time()
-    with warnings.catch_warnings():
-        # Fewer rules than asked for are a result like any other: their number is stored.
+    with warnings.catch_warnings(), threadpool_limits(1):
+        # Fewer rules than asked for are a result like any other: their number is stored. So is a
+        # linear model that has not converged after the default number of iterations.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X_train, Y_train)
-    train_seconds = time.perf_counter() - start
-    train_cpu = time.process_time() - start_cpu
-    peak = memory.used_mb()
-    start = time.perf_counter()
-    model.predict(X_test)
-    predict_seconds = time.perf_counter() - start
-    profile = model.training_profile_
-    evaluating, summing = profile["candidate_evaluation"], profile["summing_statistics"]
+        train_seconds = time.perf_counter() - start
+        train_cpu = time.process_time() - start_cpu
+        peak = memory.used_mb()
+        start = time.perf_counter()
+        model.predict(X_test)
+        predict_seconds = time.perf_counter() - start
+        evaluate = _evaluate_stages if task.estimator in OURS else _evaluate_whole
+        checkpoints = evaluate(model, X_test, data.Y[test], task, train_seconds)
+    profile = getattr(model, "training_profile_", {})
+    evaluating = profile.get("candidate_evaluation", 0.0)
+    summing = profile.get("summing_statistics", 0.0)
     return Result(
         **task.identity(),
         n_train=len(train),
         n_test=len(test),
         n_features=data.n_features,
         n_labels=data.n_labels,
-        n_rules=model.n_rules_,
-        n_conditions=sum(len(rule.conditions) for rule in model.rules_),
+        n_rules=checkpoints[-1].n_rules,
+        n_conditions=sum(len(rule.conditions) for rule in getattr(model, "rules_", ())),
         seconds=Seconds(
             train=_rounded(train_seconds),
             train_cpu=_rounded(train_cpu),
@@ -124,8 +135,8 @@ def run_task(task: Task) -> Result:
             everything_else=_rounded(train_seconds - evaluating - summing),
         ),
         peak_memory_mb=_rounded(peak),
-        checkpoints=_evaluate(model, X_test, data.Y[test], task),
-        versions=_versions(),
+        checkpoints=checkpoints,
+        versions=_versions(METHODS[task.estimator].packages),
         machine=_machine(),
         finished=_now(),
     )
@@ -136,19 +147,36 @@ def run_safely(task: Task) -> Result | Failure:
     try:
         return run_task(task)
     except Exception as error:  # whatever goes wrong in one task must not end the others
-        return failure(task, f"{type(error).__name__}: {error}", traceback.format_exc())
+        lift_memory_limit()
+        text = f"{type(error).__name__}: {error}"
+        exceeded = ""
+        if task.limits.exceeded_by(error):
+            text = f"more than {task.limits.memory_mb} MB of memory, the limit: {text}"
+            exceeded = "memory"
+        return failure(task, text, traceback.format_exc(), exceeded)
 
 
-def failure(task: Task, error: str, details: str = "") -> Failure:
+def failure(task: Task, error: str, details: str = "", exceeded: str = "") -> Failure:
     """Make the record of a task that went wrong."""
-    return Failure(task.source.name, task.variant, task.fold, error, details, _now())
+    return Failure(
+        data=task.source.name,
+        variant=task.variant,
+        fold=task.fold,
+        error=error,
+        traceback=details,
+        finished=_now(),
+        exceeded=exceeded,
+        attempted=task.attempt(),
+    )
 
 
-def _evaluate(
-    model: RuleBoostingClassifier, X: Any, truth: Any, task: Task
+def _evaluate_stages(
+    model: Any, X: Any, truth: Any, task: Task, seconds: float
 ) -> tuple[Checkpoint, ...]:
     """Evaluate the first rules at each checkpoint in one pass over them, and all of them."""
-    stages = [*(n for n in task.checkpoints if n < model.n_rules_), model.n_rules_]
+    size = getattr(model, f"{OURS[task.estimator].size}_")
+    times = model.training_times_[-size:]  # a default rule that does not count comes first
+    stages = [*(n for n in task.checkpoints if n < size), size]
     predictions = zip(
         model.staged_predict(X, stages),
         model.staged_decision_function(X, stages),
@@ -157,17 +185,31 @@ def _evaluate(
     )
     checkpoints = []
     for n_rules, (label_sets, scores, probabilities) in zip(stages, predictions, strict=True):
-        values = compute_measures(
-            task.measures, Predictions(truth, label_sets, scores, probabilities)
-        )
-        checkpoints.append(
-            Checkpoint(
-                n_rules=n_rules,
-                train_seconds=_rounded(float(model.training_times_[n_rules - 1])),
-                measures={name: _rounded(value) for name, value in values.items()},
-            )
-        )
+        # Scores of the softmax over label sets leave out how frequent the sets are.
+        ranking = probabilities if task.settings["loss"] == "labelset_softmax" else scores
+        found = (label_sets, ranking, probabilities)
+        checkpoints.append(_checkpoint(n_rules, float(times[n_rules - 1]), truth, found, task))
     return tuple(checkpoints)
+
+
+def _evaluate_whole(
+    model: Any, X: Any, truth: Any, task: Task, seconds: float
+) -> tuple[Checkpoint, ...]:
+    """Evaluate a model that has no stages; it ranks labels by their probabilities."""
+    probabilities = model.predict_proba(X)
+    found = (model.predict(X), probabilities, probabilities)
+    return (_checkpoint(0, seconds, truth, found, task),)
+
+
+def _checkpoint(
+    n_rules: int, seconds: float, truth: Any, found: tuple[Any, Any, Any], task: Task
+) -> Checkpoint:
+    values = compute_measures(task.measures, Predictions(truth, *found))
+    return Checkpoint(
+        n_rules=n_rules,
+        train_seconds=_rounded(seconds),
+        measures={name: _rounded(value) for name, value in values.items()},
+    )
 
 
 def _rounded(value: float) -> float:
@@ -175,8 +217,8 @@ def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _versions() -> dict[str, str]:
-    names = ("labelboost", "numpy", "scipy", "scikit-learn")
+def _versions(others: tuple[str, ...]) -> dict[str, str]:
+    names = dict.fromkeys(("labelboost", "numpy", "scipy", "scikit-learn", *others))
     return {"python": platform.python_version(), **{name: _version(name) for name in names}}
 
 

@@ -1,4 +1,4 @@
-"""The models that the paper compares, and how a configuration may define others."""
+"""The models that the paper compares, other methods, and how a configuration may define more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labelboost import RuleBoostingClassifier
+from labelboost.experiments.methods import METHODS, RULES
 
 LABEL_WISE = "label-wise"
 BASELINE = "none"
@@ -16,17 +16,18 @@ BIN_RATIOS = ("0.32", "0.16", "0.08", "0.04")
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A name, and the parameters that make the difference."""
+    """A name, a method, and the parameters that make the difference."""
 
     name: str
     parameters: Mapping[str, Any]
+    estimator: str = RULES
 
 
 def _joint(label_bins: float | None) -> dict[str, Any]:
     return {"loss": "example_logistic", "label_bins": label_bins}
 
 
-BUILT_IN = {
+PAPER = {
     LABEL_WISE: Variant(LABEL_WISE, {"loss": "label_logistic"}),
     BASELINE: Variant(BASELINE, _joint(None)),
     **{ratio: Variant(ratio, _joint(float(ratio))) for ratio in BIN_RATIOS},
@@ -34,12 +35,5 @@ BUILT_IN = {
 }
 """The paper's seven, in the order of its tables: no binning, shares of the labels, two bins."""
 
-SET_BY_EXPERIMENT = ("n_rules", "random_state", "n_jobs", "verbose", "profile", "warm_start",
-                     "checkpoint", "checkpoint_every", "checkpoint_seconds")  # fmt: skip
-"""Parameters of the estimator that are the same for all variants or of no interest."""
-
-
-def parameter_names() -> list[str]:
-    """Names that a variant may set."""
-    names = RuleBoostingClassifier().get_params()
-    return [name for name in names if name not in (*SET_BY_EXPERIMENT, "categorical_features")]
+BUILT_IN = {**PAPER, **{name: Variant(name, {}, name) for name in METHODS}}
+"""These, and every method with its default parameters."""
