@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelboost import RuleBoostingClassifier
+from labelboost import RuleBoostingClassifier, TreeBoostingClassifier
 from labelboost.commands.matching import columns_of_data, match_features, match_labels
 from labelboost.commands.reading import select_features
 from labelboost.data import Dataset, make_multilabel
 from labelboost.estimators.naming import columns_of, name_columns
 
-ESTIMATORS = [RuleBoostingClassifier]
+ESTIMATORS = [RuleBoostingClassifier, TreeBoostingClassifier]
 
 
 def dense(X: Any) -> Any:

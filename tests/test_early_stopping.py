@@ -300,7 +300,7 @@ def test_the_split_is_a_pure_function_of_the_seed() -> None:
     assert held_out_examples(2, 0.999, 0).sum() == 1
     assert held_out_examples(1000, 1e-9, 0).sum() == 1
     with pytest.raises(ValueError, match="needs at least two examples"):
-        RuleBoostingClassifier(validation_fraction=0.5).fit([[1.0]], [[1]])
+        RuleBoostingClassifier(validation_fraction=0.5).fit([[1.0]], np.array([[True]]))
 
 
 def test_labels_of_the_eval_set_are_matched_by_name() -> None:

@@ -311,11 +311,11 @@ def test_file_is_one_readable_document(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("version", sorted(p.name[13] for p in FIXTURES.glob("*.json.gz")))
-def test_files_of_all_versions_are_read_by_every_later_one(version: str) -> None:
+@pytest.mark.parametrize("name", sorted(p.name[:-8] for p in FIXTURES.glob("*.json.gz")))
+def test_files_of_all_versions_are_read_by_every_later_one(name: str) -> None:
     pd = pytest.importorskip("pandas")
-    model = load_model(FIXTURES / f"model-format-{version}.json.gz")
-    expected = json.loads((FIXTURES / f"model-format-{version}-expected.json").read_text())
+    model = load_model(FIXTURES / f"{name}.json.gz")
+    expected = json.loads((FIXTURES / f"{name}-expected.json").read_text())
     table = expected["input"]
     X = pd.DataFrame(
         {
@@ -325,8 +325,12 @@ def test_files_of_all_versions_are_read_by_every_later_one(version: str) -> None
             "size": pd.Categorical(table["size"]),
         }
     )
-    assert isinstance(model, RuleBoostingClassifier)
-    assert model.n_rules_ == 40
+    if name.startswith("tree"):
+        assert isinstance(model, TreeBoostingClassifier)
+        assert model.n_trees_ == 8
+    else:
+        assert isinstance(model, RuleBoostingClassifier)
+        assert model.n_rules_ == 40
     assert model.classes_.tolist() == expected["classes"]
     gains = expected.get("gains", [None] * 40)  # new in version 2
     assert [None if np.isnan(rule.gain) else rule.gain for rule in model.rules_] == gains
@@ -348,7 +352,7 @@ def test_files_of_all_versions_are_read_by_every_later_one(version: str) -> None
 def test_saving_refuses_what_it_cannot_save(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         save_model(RuleBoostingClassifier(), tmp_path / "model")
-    with pytest.raises(TypeError, match="RuleBoostingClassifier can be saved, got dict"):
+    with pytest.raises(TypeError, match="TreeBoostingClassifier can be saved, got dict"):
         save_model({}, tmp_path / "model")
 
     class Derived(RuleBoostingClassifier):
@@ -740,7 +744,8 @@ def test_every_parameter_is_checked(name: str, value: Any, small: Any, tmp_path:
 def test_other_estimators(small: Any, tmp_path: Path) -> None:
     small["estimator"] = "os.system"
     fault = fault_of(signed(small), tmp_path)
-    assert fault == "estimator is 'os.system', not one of 'RuleBoostingClassifier'"
+    known = "'RuleBoostingClassifier', 'TreeBoostingClassifier'"
+    assert fault == f"estimator is 'os.system', not one of {known}"
 
 
 # Random changes
@@ -769,7 +774,7 @@ def try_to_use(content: bytes, folder: Path) -> bool:
         assert ((model.predict_proba(X) >= 0) & (model.predict_proba(X) <= 1)).all()
         if model._fitted_loss != "label_logistic":
             model.predict_label_sets(X, top=2)
-        assert len(list(model.staged_predict(X))) == model.n_rules_
+        assert len(list(model.staged_predict(X))) == model._n_stages
     describe_rule(model.rules_[-1], None, model.classes_, model._schema.categories)
     return True
 

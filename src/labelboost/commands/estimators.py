@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from labelboost import RuleBoostingClassifier
+from labelboost import RuleBoostingClassifier, TreeBoostingClassifier
 from labelboost.data.files import nearest, show
 from labelboost.data.values import NUMBER
 from labelboost.estimators.base import BoostingClassifier
 
 Registry = Mapping[str, type[BoostingClassifier]]
-ESTIMATORS: Registry = {"rules": RuleBoostingClassifier}
+ESTIMATORS: Registry = {"rules": RuleBoostingClassifier, "trees": TreeBoostingClassifier}
 """Values of `--estimator`; the first one is the default. Add new estimators here."""
 OTHERWISE = ("verbose", "categorical_features", "warm_start")
 """Parameters that `labelboost train` sets by options of its own, or that mean nothing to a model

@@ -9,12 +9,12 @@ import typer
 from numpy.typing import NDArray
 
 from labelboost.commands.command import Reporting, command
-from labelboost.commands.explanation import Explanation, explain_example
 from labelboost.commands.models import ModelOption, load_examples, open_model
 from labelboost.commands.reading import DataArgument, Reading
 from labelboost.commands.rule_list import NumberedRule, RuleWriter
 from labelboost.commands.streams import finite, json_text, on_one_line, table_text, write_result
 from labelboost.estimators.naming import Columns
+from labelboost.explanations import Explanation
 from labelboost.wording import format_score
 
 
@@ -47,7 +47,7 @@ def explain(
             f"{dataset.name} has {dataset.n_examples} examples, so there is no {example}",
             param_hint="--example",
         )
-    found = explain_example(loaded, dataset.X[example - 1 : example], n_label_sets=top)
+    found = loaded.explain(dataset.X[example - 1 : example], n_label_sets=top)
     fired = [NumberedRule(int(number), loaded.rules_[number]) for number in found.rules]
     if reporting.as_json:
         write_result(json_text({"example": example, **_as_json(found, fired, columns)}))

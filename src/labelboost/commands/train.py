@@ -1,7 +1,6 @@
 """`labelboost train`: from a data file to a model file."""
 
 # Annotations are evaluated at once here, as those of the command mention local variables.
-import inspect
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -146,11 +145,9 @@ def _fit(
     validation: Dataset | None,
     settings: dict[str, Any],
 ) -> None:
-    arguments: dict[str, Any] = {}
-    if validation is not None and "eval_set" in inspect.signature(model.fit).parameters:
-        arguments["eval_set"] = (validation.X, validation.Y)
+    eval_set = None if validation is None else (validation.X, validation.Y)
     try:
-        model.fit(dataset.X, dataset.Y, **arguments)
+        model.fit(dataset.X, dataset.Y, eval_set=eval_set)
     except (ValueError, TypeError) as error:
         # What is wrong with a parameter is told by its name.
         for name in settings:

@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelboost.files import write_atomically
 from labelboost.parameters import check_integer
-from labelboost.persistence import rule_boosting
+from labelboost.persistence import estimators
 from labelboost.persistence.codec import Budget, Codec
 from labelboost.persistence.container import pack, unpack
 from labelboost.persistence.nodes import Malformed
 from labelboost.persistence.parameters import decode_parameters, encode_parameters
 
-CODECS: dict[str, Codec] = {codec.estimator.__name__: codec for codec in (rule_boosting.CODEC,)}
+CODECS: dict[str, Codec] = {codec.estimator.__name__: codec for codec in estimators.CODECS}
 """The estimators that can be stored, by the name that stands in the file. Add new ones here."""
 MAX_BYTES = 2**31
 UNLIMITED = 2**62

@@ -40,11 +40,16 @@ def decode_rules(
     items = node.items(fewest=1)
     budget.spend(SCORE_BYTES * len(items) * n_labels, f"{len(items)} rules x {n_labels} labels")
     rules = [decode_rule(item, nominal, n_labels) for item in items]
+    check_total(*(rule.head for rule in rules))
+    return rules
+
+
+def check_total(*heads: NDArray[np.float64]) -> None:
+    """Refuse scores so large that sums of them may overflow."""
     with np.errstate(over="ignore"):
-        total = sum(float(np.abs(rule.head).sum()) for rule in rules)
+        total = sum(float(np.abs(head).sum()) for head in heads)
     if not total <= LARGEST_TOTAL:
         raise Malformed(f"the scores of its rules add up to more than {LARGEST_TOTAL:g}")
-    return rules
 
 
 def decode_rule(node: Node, nominal: NDArray[np.bool_], n_labels: int) -> Rule:

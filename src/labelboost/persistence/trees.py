@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelboost.model import OPERATORS
+from labelboost.persistence.codec import Budget
 from labelboost.persistence.nodes import EXACT, Malformed, Node
+from labelboost.persistence.rules import SCORE_BYTES
 from labelboost.trees import Tree
 
 ARRAYS = ("features", "operators", "values", "missing_left", "missing_seen", "left", "right",
@@ -21,6 +23,21 @@ MOST = 2**31 - 1
 def encode_tree(tree: Tree) -> dict[str, Any]:
     """Turn a tree into JSON values."""
     return {name: getattr(tree, name).tolist() for name in (*ARRAYS, *LEAVES)}
+
+
+def decode_trees(
+    node: Node, nominal: NDArray[np.bool_], n_labels: int, budget: Budget
+) -> list[Tree]:
+    """Check a list of trees, having asked for the memory that they take."""
+    items = node.items()
+    leaves = sum(len(heads) for heads in map(_heads_of, items))
+    budget.spend(SCORE_BYTES * leaves * n_labels, f"{leaves} leaves x {n_labels} labels")
+    return [decode_tree(item, nominal, n_labels) for item in items]
+
+
+def _heads_of(node: Node) -> list[Any]:
+    heads = node.members().get("heads", node).value
+    return heads if isinstance(heads, list) else []
 
 
 def decode_tree(node: Node, nominal: NDArray[np.bool_], n_labels: int) -> Tree:

@@ -1,42 +1,38 @@
-"""How a RuleBoostingClassifier is stored."""
+"""How estimators are stored: all that they have in common, and their ensembles."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelboost.estimators import RuleBoostingClassifier
+from labelboost.boosting import Boosted
+from labelboost.estimators import RuleBoostingClassifier, TreeBoostingClassifier
+from labelboost.estimators.base import BoostingClassifier
 from labelboost.estimators.control import check_control_parameters
 from labelboost.losses import LOSSES
-from labelboost.model import pack_rules
+from labelboost.model import Rule
 from labelboost.parameters import check_boolean, check_integer, check_optional_integer
 from labelboost.persistence.classes import decode_classes, encode_classes
 from labelboost.persistence.codec import Budget, Codec
 from labelboost.persistence.features import decode_features, encode_features
 from labelboost.persistence.nodes import Malformed, Node
-from labelboost.persistence.rules import decode_rules, encode_rule
+from labelboost.persistence.rules import check_total, decode_rule, decode_rules, encode_rule
 from labelboost.persistence.training import decode_training, encode_training
+from labelboost.persistence.trees import decode_trees, encode_tree
 from labelboost.sampling import resolve_max_features
+from labelboost.trees import Tree
 
-FIELDS = (
-    "loss",
-    "one_dimensional",
-    "features",
-    "classes",
-    "label_sets",
-    "rules",
-    "training_times",
-    "training_profile",
-    "training",
-)
+BEFORE = ("loss", "one_dimensional", "features", "classes", "label_sets")
+BEHIND = ("training_times", "training_profile", "training")
 
 
-def encode(model: RuleBoostingClassifier) -> dict[str, Any]:
-    """Turn the fitted attributes into JSON values."""
+def _encode(model: BoostingClassifier, ensemble: dict[str, Any]) -> dict[str, Any]:
+    """Turn the fitted attributes into JSON values, those of the ensemble in their midst."""
     sets = zip(model._known, model._known_weights, strict=True)
-    values = (
+    before = (
         model._fitted_loss,
         model._one_dimensional,
         encode_features(model._schema),
@@ -45,56 +41,102 @@ def encode(model: RuleBoostingClassifier) -> dict[str, Any]:
             {"labels": np.flatnonzero(vector).tolist(), "weight": float(weight)}
             for vector, weight in sets
         ],
-        [encode_rule(rule) for rule in model.rules_],
+    )
+    behind = (
         model.training_times_.tolist(),
         getattr(model, "training_profile_", None),
         encode_training(model),
     )
-    return dict(zip(FIELDS, values, strict=True))
+    return {
+        **dict(zip(BEFORE, before, strict=True)),
+        **ensemble,
+        **dict(zip(BEHIND, behind, strict=True)),
+    }
 
 
-def decode(model: RuleBoostingClassifier, node: Node, budget: Budget) -> None:
+DecodeEnsemble = Callable[[Sequence[Node], NDArray[np.bool_], int, Budget], Boosted[Any]]
+"""Checks the values of the ensemble, given which features are nominal and how many labels there
+are; what is learned and nothing else of the result counts."""
+
+
+def _decode(
+    model: BoostingClassifier,
+    node: Node,
+    budget: Budget,
+    ensemble: Sequence[str],
+    decode_ensemble: DecodeEnsemble,
+) -> None:
     """Check fitted attributes and parameters, and complete the model."""
-    loss, one_dimensional, features, classes, label_sets, rules, times, profile, training = (
-        node.fields(*FIELDS)
-    )
+    nodes = node.fields(*BEFORE, *ensemble, *BEHIND)
+    loss, one_dimensional, features, classes, label_sets = nodes[: len(BEFORE)]
+    times, profile, training = nodes[-len(BEHIND) :]
     schema = decode_features(features, budget)
     _check_parameters(model, schema.n_features)
     names, n_labels = decode_classes(classes, one_dimensional.flag())
     vectors, weights = _decode_label_sets(label_sets, n_labels, budget)
     if one_dimensional.flag() and n_labels > 1 and (vectors.sum(axis=1) != 1).any():
         raise Malformed("a label set of its training data is not a single class")
-    learned = decode_rules(rules, schema.nominal, n_labels, budget)
-    seconds = times.numbers(exactly=len(learned))
+    boosted = decode_ensemble(nodes[len(BEFORE) : -len(BEHIND)], schema.nominal, n_labels, budget)
     optional: dict[str, Any] = {} if schema.names is None else {"feature_names_in_": schema.names}
     if profile.value is not None:
         optional["training_profile_"] = {
             name: member.number() for name, member in profile.members().items()
         }
     model._replace_model(
-        rules_=learned,
-        n_rules_=len(learned),
-        training_times_=seconds,
+        training_times_=times.numbers(exactly=1 + len(boosted.learned)),
         classes_=names,
         n_features_in_=schema.n_features,
         _schema=schema,
         _one_dimensional=one_dimensional.flag(),
         _known=vectors,
         _known_weights=weights,
-        _ensemble=pack_rules(learned, schema.n_features, n_labels),
         _fitted_loss=loss.choice(LOSSES),
-        **decode_training(training, model._unit, len(learned) - 1),
+        **model._ensemble_attributes(boosted, schema.n_features, n_labels),
+        **decode_training(training, model._unit, len(boosted.learned)),
         **optional,
     )
 
 
-def _check_parameters(model: RuleBoostingClassifier, n_features: int) -> None:
+def _encode_rules(model: RuleBoostingClassifier) -> dict[str, Any]:
+    return _encode(model, {"rules": [encode_rule(rule) for rule in model.rules_]})
+
+
+def _decode_rules(model: RuleBoostingClassifier, node: Node, budget: Budget) -> None:
+    def decode(
+        nodes: Sequence[Node], nominal: NDArray[np.bool_], n_labels: int, budget: Budget
+    ) -> Boosted[Rule]:
+        default, *learned = decode_rules(nodes[0], nominal, n_labels, budget)
+        return Boosted(default, learned, [], [], default_counts=True)
+
+    _decode(model, node, budget, ("rules",), decode)
+
+
+def _encode_trees(model: TreeBoostingClassifier) -> dict[str, Any]:
+    trees = [encode_tree(tree) for tree in model.trees_]
+    return _encode(model, {"default": encode_rule(model.default_), "trees": trees})
+
+
+def _decode_trees(model: TreeBoostingClassifier, node: Node, budget: Budget) -> None:
+    def decode(
+        nodes: Sequence[Node], nominal: NDArray[np.bool_], n_labels: int, budget: Budget
+    ) -> Boosted[Tree]:
+        default = decode_rule(nodes[0], nominal, n_labels)
+        if default.conditions:
+            raise Malformed(f"{nodes[0].where()} has conditions, but covers everything")
+        trees = decode_trees(nodes[1], nominal, n_labels, budget)
+        check_total(default.head, *(tree.heads for tree in trees))
+        return Boosted(default, trees, [], [], default_counts=False)
+
+    _decode(model, node, budget, ("default", "trees"), decode)
+
+
+def _check_parameters(model: BoostingClassifier, n_features: int) -> None:
     """Refuse parameters with which the model could neither predict nor be fitted again."""
     try:
         model._check_settings()
         model._n_threads()
         check_control_parameters(model)
-        check_integer("n_rules", model.n_rules, minimum=1)
+        model._check_size()
         check_boolean("profile", model.profile)
         check_optional_integer("feature_bins", model.feature_bins, minimum=2)
         resolve_max_features(model.max_features, n_features)
@@ -135,4 +177,7 @@ def _decode_label_sets(
     return vectors, weights
 
 
-CODEC = Codec(RuleBoostingClassifier, encode, decode)
+CODECS = (
+    Codec(RuleBoostingClassifier, _encode_rules, _decode_rules),
+    Codec(TreeBoostingClassifier, _encode_trees, _decode_trees),
+)
