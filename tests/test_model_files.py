@@ -26,7 +26,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 import labelboost
-from labelboost import Rule, RuleBoostingClassifier, files, load_model, save_model
+from labelboost import (
+    Rule,
+    RuleBoostingClassifier,
+    TreeBoostingClassifier,
+    files,
+    load_model,
+    save_model,
+)
 from labelboost.persistence.codec import Budget, Codec
 from labelboost.persistence.container import AFTER_PAYLOAD, BEFORE_PAYLOAD, VERSION
 from labelboost.persistence.model_files import CODECS
