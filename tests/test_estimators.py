@@ -1478,6 +1478,7 @@ arrays = hnp.arrays(
 )
 
 
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
 @settings(max_examples=300, deadline=None)
 @given(anything | arrays, anything | arrays, st.none() | anything | arrays)
 def test_anything_as_data(X: Any, Y: Any, weights: Any) -> None:

@@ -168,7 +168,7 @@ def test_one_label(loss: str, tmp_path: Path) -> None:
         log_loss(data.Y.ravel(), model.predict_proba(data.X).ravel()), rel=1e-4
     )
     vector = RuleBoostingClassifier(n_rules=5, random_state=0).fit(data.X, data.Y.ravel())
-    check_examples(page_of(vector, data, tmp_path), vector, data)
+    check_examples(page_of(vector, data, tmp_path), vector._by_labels(), data)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -8,7 +8,6 @@ tickets are sorted by what the examples hold, as nobody can tell the order of eq
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from labelboost.label_sets import LabelSets
@@ -46,11 +45,15 @@ def _row_keys(X: FeatureMatrix) -> NDArray[np.uint64]:
     """Return a number for each row that depends on its values only, dense or sparse."""
     if isinstance(X, np.ndarray):
         return _dense_keys(X)
-    csr = sp.csr_array(X)
-    terms = _fold(csr.data) * _column_keys(csr.shape[1])[csr.indices]
-    sums = np.zeros(csr.nnz + 1, dtype=np.uint64)
-    np.cumsum(terms, out=sums[1:])  # modulo 2**64, so that differences are exact
-    return _scramble(sums[csr.indptr[1:]] - sums[csr.indptr[:-1]])
+    columns = _column_keys(X.shape[1])
+    keys = np.zeros(X.shape[0], dtype=np.uint64)
+    for start in range(0, X.nnz, BLOCK):
+        stop = min(start + BLOCK, X.nnz)
+        minor = X.indices[start:stop]
+        major = np.searchsorted(X.indptr, np.arange(start, stop), side="right") - 1
+        row, column = (major, minor) if X.format == "csr" else (minor, major)
+        np.add.at(keys, row, _fold(X.data[start:stop]) * columns[column])
+    return _scramble(keys)
 
 
 def _dense_keys(X: NDArray[np.generic]) -> NDArray[np.uint64]:
