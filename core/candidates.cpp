@@ -262,6 +262,12 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
     run(suitable, [&](std::size_t i, Scratch&) {
         packed_[i].start(column(places[i]), coverage.sample, coverage.sampled, position_);
     });
+    std::size_t listed = 0, splits = 0;
+    for (const std::size_t i : suitable) {
+        listed += packed_[i].listed();
+        splits += packed_[i].splits();
+    }
+    if (!packed_rows_.pays(count, listed, splits)) return;
     for (Scratch& scratch : scratch_) scratch.packed.begin(kNoise * coverage.weight);
     FloatVector total(size, 0.0f);
     for (std::size_t begin = 0, end = 0; begin < suitable.size(); begin = end) {
@@ -280,11 +286,14 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                     active_kernels().add_floats(total.data(), total.data(), packed_rows_.row(i), size);
                 }
             }
-            run(group, [&](std::size_t i, Scratch& scratch) {
-                const ActivityScope summing(scratch.activity, Activity::summing);
-                if (first == 0) packed_[i].clear(size);
-                packed_[i].add(packed_rows_, first);
-            });
+            const std::size_t width = packed_rows_.part_width();
+            for (std::size_t part = 0; part < size; part += width) {
+                run(group, [&](std::size_t i, Scratch& scratch) {
+                    const ActivityScope summing(scratch.activity, Activity::summing);
+                    if (first == 0 && part == 0) packed_[i].clear(size);
+                    packed_[i].add(packed_rows_, first, part, std::min(width, size - part));
+                });
+            }
         }
         run(group, [&](std::size_t i, Scratch& scratch) {
             const ActivityScope evaluating(scratch.activity, Activity::evaluating);

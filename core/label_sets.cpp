@@ -18,6 +18,8 @@ LabelSets::LabelSets(std::span<const std::uint8_t> vectors, std::size_t labels, 
         for (std::size_t k = 0; k < labels; ++k) {
             if (vectors[s * labels + k] != 0) members_.push_back(static_cast<std::uint32_t>(k));
         }
+        const std::size_t size = members_.size() - first_.back();
+        pairs_ += size * (size + 1) / 2;
         first_.push_back(members_.size());
     }
 }

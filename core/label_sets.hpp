@@ -35,6 +35,8 @@ public:
               std::span<const std::int32_t> set_of);
 
     std::size_t size() const { return log_priors_.size(); }
+    // How many pairs of labels (each with itself included) all sets have together.
+    std::size_t pairs() const { return pairs_; }
     // The labels of a set, in ascending order, and those of an example.
     std::span<const std::uint32_t> members(std::size_t set) const {
         return {members_.data() + first_[set], first_[set + 1] - first_[set]};
@@ -55,6 +57,7 @@ public:
 
 private:
     std::size_t labels_ = 0;
+    std::size_t pairs_ = 0;
     std::vector<double> log_priors_;
     std::vector<std::size_t> first_;
     std::vector<std::uint32_t> members_;

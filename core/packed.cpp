@@ -53,6 +53,27 @@ void PackedRows::pack(const Gradients& gradients, std::int32_t example, double w
     }
 }
 
+// All rows together may be larger than the cache, but so wide a part of them is not.
+std::size_t PackedRows::part_width() const {
+    constexpr std::size_t kFloats = 1U << 17, kLeast = 64;
+    return std::min(size_, padded_floats(std::max(kFloats / std::max<std::size_t>(count_, 1), kLeast)));
+}
+
+// Roughly, in vector operations. Rows cost the more per example the more there is to a Hessian, but are made once for all
+// features; exact sums are worth it where few examples are listed, as in sparse data with few features drawn.
+bool PackedRows::pays(std::size_t examples, std::size_t listed, std::size_t splits) const {
+    if (!form_.joint) return true;
+    const auto labels = static_cast<double>(form_.labels);
+    const double pairs = form_.sets != nullptr ? static_cast<double>(form_.sets->pairs()) : 0.0;
+    const double solving = labels * labels * labels / 3.0;
+    const auto size = static_cast<double>(size_);
+    const double packed = static_cast<double>(examples) * (pairs + size / (form_.sets != nullptr ? 1.0 : 4.0)) +
+                          static_cast<double>(listed) * size / 16.0 + static_cast<double>(splits) * solving / 16.0;
+    const double exact = static_cast<double>(listed) * static_cast<double>(form_.size()) / 8.0 +
+                         static_cast<double>(splits) * (pairs + solving / 8.0);
+    return packed < exact;
+}
+
 PackedScorer::PackedScorer(const Form& form, const Settings& settings, std::size_t size)
     : form_(form),
       l2_(static_cast<float>(settings.l2)),
@@ -61,21 +82,20 @@ PackedScorer::PackedScorer(const Form& form, const Settings& settings, std::size
       system_(form.joint ? kTogether * size : 0, 0.0f) {}
 
 void PackedScorer::add(float* quality) {
-    if (!form_.joint) {
-        *quality = active_kernels().score_packed_diagonal(next(), size_ / 2, l2_, noise_);
-        count_ = (count_ + 1) % kTogether;
-        return;
-    }
     targets_[count_++] = quality;
     if (count_ == kTogether) flush();
 }
 
 void PackedScorer::flush() {
-    if (!form_.joint || count_ == 0) return;
+    if (count_ == 0) return;
     const float* rows[kTogether];
     for (std::size_t i = 0; i < kTogether; ++i) rows[i] = rows_.data() + std::min(i, count_ - 1) * size_;
     alignas(64) float quality[kTogether];
-    active_kernels().score_packed(rows, form_.labels, l2_, noise_, system_.data(), quality);
+    if (form_.joint) {
+        active_kernels().score_packed(rows, form_.labels, l2_, noise_, system_.data(), quality);
+    } else {
+        active_kernels().score_packed_diagonal(rows, form_.labels, size_ / 2, l2_, noise_, quality);
+    }
     for (std::size_t i = 0; i < count_; ++i) *targets_[i] = quality[i];
     count_ = 0;
 }
@@ -132,12 +152,12 @@ void PackedFeature::find_slots(const Column& column, std::size_t ranks) {
     for (std::int32_t& slot : slot_) slot = static_cast<std::int32_t>(by_rank_[static_cast<std::size_t>(slot)]);
 }
 
-void PackedFeature::add(const PackedRows& rows, std::size_t first) {
+void PackedFeature::add(const PackedRows& rows, std::size_t first, std::size_t begin, std::size_t count) {
     const Kernels& kernels = active_kernels();
     const std::size_t size = rows.size();
     const auto add = [&](std::int32_t slot, std::size_t row) {
-        float* const target = histogram_.data() + static_cast<std::size_t>(slot) * size;
-        kernels.add_floats(target, target, rows.row(row), size);
+        float* const target = histogram_.data() + static_cast<std::size_t>(slot) * size + begin;
+        kernels.add_floats(target, target, rows.row(row) + begin, count);
     };
     if (all_listed_) {
         for (std::size_t i = 0; i < rows.rows(); ++i) add(slot_[first + i], i);

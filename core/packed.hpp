@@ -29,8 +29,13 @@ public:
     std::size_t size() const { return size_; }
     std::size_t capacity() const { return capacity_; }
 
+    // Whether to screen with rows pays for a node with so many examples; listed, splits: of all features together.
+    bool pays(std::size_t examples, std::size_t listed, std::size_t splits) const;
+
     void fill(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
               ThreadPool& pool, Interrupt& interrupt);
+    // Numbers of a row that should be dealt with at a time, for all rows.
+    std::size_t part_width() const;
     const float* row(std::size_t i) const { return rows_.data() + i * size_; }
     std::size_t rows() const { return count_; }
 
@@ -73,14 +78,15 @@ public:
     // Finds out which values there are. sampled, position: by example, whether it is in the node, and its number there.
     void start(const Column& column, const std::vector<std::int32_t>& sample, const std::vector<std::uint8_t>& sampled,
                const std::vector<std::int32_t>& position);
-    // Whether rows can be added up for it in chunks, as there is a rank for each example.
     bool any_missing() const { return missing_count_ > 0; }
     std::size_t splits() const { return counts_.empty() ? 0 : counts_.size() - 1; }
+    // How many examples are not counted only.
+    std::size_t listed() const { return slot_.size(); }
     // What the histogram will take, in rows.
     std::size_t histogram_rows() const { return counts_.size() + 1; }
     void clear(std::size_t row_size) { histogram_.assign(histogram_rows() * row_size, 0.0f); }
-    // Adds the rows of the node's examples from number `first` on.
-    void add(const PackedRows& rows, std::size_t first);
+    // Adds the rows of the node's examples from number `first` on: of each row `count` numbers from `begin` on.
+    void add(const PackedRows& rows, std::size_t first, std::size_t begin, std::size_t count);
     // Scores both parts of every division, with missing values on the left or on the right. total: of all rows.
     void walk(const FloatVector& total, bool missing_left, PackedScorer& scorer);
 

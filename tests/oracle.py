@@ -113,7 +113,8 @@ def fit_both_trees(
     **parameters: Any,
 ) -> tuple[TreeBoostingClassifier, Rule, list[list[Rule]]]:
     """Train trees with the estimator and with the reference."""
-    parameters = {"random_state": 1, "label_bins": None, "feature_bins": None} | parameters
+    simple = {"label_bins": None, "feature_bins": None, "max_depth": 6, "max_leaves": None}
+    parameters = {"random_state": 1} | simple | parameters
     listed = None if nominal is None else np.flatnonzero(nominal)
     model = TreeBoostingClassifier(**parameters, categorical_features=listed)
     model.fit(X if X_core is None else X_core, Y, sample_weight)

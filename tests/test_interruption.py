@@ -209,11 +209,11 @@ class Stub:
 
     def rule(self) -> Any:
         ints = np.array([0], dtype=np.int32), np.array([1], dtype=np.uint8)
-        return *ints, np.array([0.5]), np.array([1.0, -1.0]), 3
+        return *ints, np.array([0.5]), np.array([1.0, -1.0]), 3, 0.1
 
     def add_default_rule(self) -> Any:
         nothing = np.array([], dtype=np.int32), np.array([], dtype=np.uint8), np.array([])
-        return *nothing, np.zeros(2), 9
+        return *nothing, np.zeros(2), 9, 0.0
 
     def learn_rule(self, attempt: int) -> Any:
         self.attempts.append(attempt)

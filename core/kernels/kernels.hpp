@@ -137,7 +137,8 @@ struct Kernels {
     void (*add_floats)(float* out, const float* a, const float* b, std::size_t size);
     void (*score_packed)(const float* const* rows, std::size_t labels, float l2, float noise, float* system,
                          float* quality);
-    float (*score_packed_diagonal)(const float* row, std::size_t padded, float l2, float noise);
+    void (*score_packed_diagonal)(const float* const* rows, std::size_t labels, std::size_t padded, float l2, float noise,
+                                  float* quality);
 
     // Assigns each label to a bin (-1: its criterion is zero); returns the number of bins, all non-empty. Vectors over the
     // labels are padded; gradients there must be zero.

@@ -46,18 +46,26 @@ void score_packed(const float* const* rows, std::size_t labels, float l2, float 
     store(quality) = select(doubt, broadcast(-__builtin_inff()), found);
 }
 
-float score_packed_diagonal(const float* row, std::size_t padded, float l2, float noise) {
+// The same in diagonal form; padded: of the labels.
+void score_packed_diagonal(const float* const* rows, std::size_t labels, std::size_t padded, float l2, float noise,
+                           float* quality) {
     constexpr std::size_t kWide = Lanes<float>::kCount;
     VecF total = {};
-    for (std::size_t c = 0; c < padded; c += kWide) {
-        const VecF g = load(row + c);
-        const VecF a = maximum(load(row + padded + c), VecF{}) + l2;
-        const VecFMask usable = a > broadcast(noise);
-        total += select(usable, g * g / select(usable, a, broadcast(1.0f)), VecF{});
+    for (std::size_t c = 0; c < labels; c += kWide) {
+        VecF gradients[kWide], hessians[kWide];
+        for (std::size_t lane = 0; lane < kWide; ++lane) {
+            gradients[lane] = load(rows[lane] + c);
+            hessians[lane] = load(rows[lane] + padded + c);
+        }
+        transpose(gradients);
+        transpose(hessians);
+        for (std::size_t e = 0; e < kWide && c + e < labels; ++e) {
+            const VecF a = maximum(hessians[e], VecF{}) + l2;
+            const VecFMask usable = a > broadcast(noise);
+            total += select(usable, gradients[e] * gradients[e] / select(usable, a, broadcast(1.0f)), VecF{});
+        }
     }
-    float sum = 0.0f;
-    for (std::size_t lane = 0; lane < kWide; ++lane) sum += total[lane];
-    return -0.5f * sum;
+    store(quality) = -0.5f * total;
 }
 
 }  // namespace

@@ -34,16 +34,17 @@ class TreeBoostingClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    n_trees : int, default=300
+    n_trees : int, default=400
         Size of the ensemble.
     loss : {"labelset_softmax", "example_logistic", "label_logistic"}, default="labelset_softmax"
         The softmax over the label sets seen in training, and the example-wise logistic loss, aim at
         label sets that are right as a whole (Subset 0/1 loss); the label-wise one at single labels
         (Hamming loss).
-    max_depth : int or None, default=6
+    max_depth : int or None, default=None
         Most conditions between root and leaf.
-    max_leaves : int or None, default=None
-        Most leaves per tree.
+    max_leaves : int or None, default=16
+        Most leaves per tree. Grown best first, such trees become deep where that pays, as in texts,
+        and balanced where it does not.
     min_coverage : int, default=1
         Fewest examples of the sample in each leaf.
     growth : {"best_first", "by_level"}, default="best_first"
@@ -146,12 +147,12 @@ class TreeBoostingClassifier(BoostingClassifier):
     def __init__(
         self,
         *,
-        n_trees: int = 300,
+        n_trees: int = 400,
         loss: Literal[
             "labelset_softmax", "example_logistic", "label_logistic"
         ] = "labelset_softmax",
-        max_depth: int | None = 6,
-        max_leaves: int | None = None,
+        max_depth: int | None = None,
+        max_leaves: int | None = 16,
         min_coverage: int = 1,
         growth: Literal["best_first", "by_level"] = "best_first",
         label_bins: Literal["auto"] | float | None = "auto",
