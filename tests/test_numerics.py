@@ -159,7 +159,7 @@ class Checker:
             settings.learning_rate
             * reference.calculate_head(
                 g[covered], H[covered], self.weights[covered], settings, label
-            )
+            )[0]
             for g, H in statistics
         )
         error = np.abs(rule.head - expected)

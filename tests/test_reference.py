@@ -462,7 +462,7 @@ def test_growth_replayed_step_by_step(head: Any, rng: np.random.Generator) -> No
         if head == "single":
             assert np.flatnonzero(rule.head).tolist() == [label]
             region = ref.body(rule.conditions, X)
-            free = ref.calculate_head(g[region], H[region], np.ones(region.sum()), config)
+            free, _ = ref.calculate_head(g[region], H[region], np.ones(region.sum()), config)
             other_label_is_better += int(np.argmax(free != 0) != label)
     # Otherwise nothing would show that the label of the search is kept.
     assert head == "complete" or other_label_is_better
