@@ -181,7 +181,7 @@ def test_replayed_rules_lead_to_the_same_state(variant: str) -> None:
     other, _ = learn(columns, Y, 0, **VARIANTS[variant])  # it has a default rule already
     everything = np.arange(len(X), dtype=np.int32)
     comparisons = (np.less_equal, np.greater, np.equal, np.not_equal)
-    for features, operators, values, head, coverage in rules[1:]:
+    for features, operators, values, head, coverage, _ in rules[1:]:
         conditions = zip(features, operators, values, strict=True)
         held = [comparisons[o](X[:, f], v) & ~np.isnan(X[:, f]) for f, o, v in conditions]
         covered = everything[np.logical_and.reduce(held)]

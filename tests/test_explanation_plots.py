@@ -83,7 +83,7 @@ def test_plots_of_one_label_and_of_no_rules(setting: str) -> None:
         model = RuleBoostingClassifier(**parameters).fit(X, y)
         for figure in (
             plot_importance(model),
-            plot_importance(model, label=0),
+            plot_importance(model, label=1),
             plot_label_dependence(model),
             model.explain([3.0]).plot(),
             plot_loss_curve(loss_curve(model, X, y)),
