@@ -20,6 +20,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,8 @@ def fit_xgboost(X: NDArray[np.float32], Y: NDArray[np.uint8], n_trees: int) -> N
 
 def fit_ours(data: Dataset, n_trees: int, **parameters: Any) -> TreeBoostingClassifier:
     """Train trees of depth 6 on all examples."""
-    given = {"max_depth": 6, "subsample": 1.0, "random_state": 1, "label_bins": None} | parameters
+    depth = {"max_depth": 6, "max_leaves": None}
+    given = {**depth, "subsample": 1.0, "random_state": 1, "label_bins": None} | parameters
     model = TreeBoostingClassifier(n_trees=n_trees, **given)
     model.fit(data.X, data.Y)
     assert model.n_trees_ == n_trees
@@ -88,11 +90,11 @@ def beside_xgboost(n_trees: int, repeats: int) -> tuple[list[str], list[str]]:
         dense = np.asarray(data.X.toarray(), dtype=np.float32)
         models = [(loss, features) for loss in LOSSES for features in (None, "sqrt")]
         works: dict[str, Callable[[], Any]] = {
-            "xgboost": lambda dense=dense, data=data: fit_xgboost(dense, data.Y, n_trees)  # type: ignore[misc]
+            "xgboost": partial(fit_xgboost, dense, data.Y, n_trees)
         }
         for loss, features in models:
-            works[f"{loss} {features}"] = lambda loss=loss, features=features, data=data: fit_ours(  # type: ignore[misc]
-                data, n_trees, loss=loss, max_features=features
+            works[f"{loss} {features}"] = partial(
+                fit_ours, data, n_trees, loss=loss, max_features=features
             )
         times = measure(works, repeats)
         base = times["xgboost"]
@@ -120,8 +122,8 @@ def label_bins(n_trees: int, repeats: int) -> list[str]:
         data = load_dataset(DATA / f"{name}.npz")
         for loss in ("example_logistic", "labelset_softmax"):
             works: dict[str, Callable[[], Any]] = {
-                str(bins): lambda bins=bins, loss=loss, data=data: fit_ours(  # type: ignore[misc]
-                    data, n_trees, loss=loss, label_bins=bins, max_features="sqrt"
+                str(bins): partial(
+                    fit_ours, data, n_trees, loss=loss, label_bins=bins, max_features="sqrt"
                 )
                 for bins in (None, 0.04)
             }

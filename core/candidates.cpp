@@ -241,9 +241,12 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                            std::vector<FeatureCandidates>& candidates) {
     constexpr std::size_t kBytesOfGroup = 1U << 23;
     constexpr std::size_t kMostRanks = 1024;
+    // Of more examples the rounding errors of sums in single precision would be too large.
+    constexpr std::size_t kMostExamples = 1U << 16;
     const Coverage& coverage = task.coverage;
     const std::size_t size = packed_rows_.size();
     const std::size_t count = coverage.sample.size();
+    if (count > kMostExamples) return;
     const std::size_t chunk = std::min(count, packed_rows_.capacity());
     for (std::size_t i = 0; i < count; ++i) {
         position_[static_cast<std::size_t>(coverage.sample[i])] = static_cast<std::int32_t>(i);
@@ -262,6 +265,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
     run(suitable, [&](std::size_t i, Scratch&) {
         packed_[i].start(column(places[i]), coverage.sample, coverage.sampled, position_);
     });
+    std::erase_if(suitable, [&](std::size_t i) { return !packed_[i].reliable(); });
     std::size_t listed = 0, splits = 0;
     for (const std::size_t i : suitable) {
         listed += packed_[i].listed();
@@ -269,7 +273,8 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
     }
     if (!packed_rows_.pays(count, listed, splits)) return;
     for (Scratch& scratch : scratch_) scratch.packed.begin(kNoise * coverage.weight);
-    FloatVector total(size, 0.0f);
+    AlignedVector sums(size, 0.0);
+    FloatVector total(size);
     for (std::size_t begin = 0, end = 0; begin < suitable.size(); begin = end) {
         std::size_t bytes = 0;
         while (end < suitable.size() && (end == begin || bytes < kBytesOfGroup)) {
@@ -283,7 +288,8 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                 packed_rows_.fill(task.gradients, coverage.weights, std::span(coverage.sample).subspan(first, rows), pool_,
                                   task.interrupt);
                 for (std::size_t i = 0; begin == 0 && i < rows; ++i) {
-                    active_kernels().add_floats(total.data(), total.data(), packed_rows_.row(i), size);
+                    const float* const row = packed_rows_.row(i);
+                    for (std::size_t c = 0; c < size; ++c) sums[c] += static_cast<double>(row[c]);
                 }
             }
             const std::size_t width = packed_rows_.part_width();
@@ -295,6 +301,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                 });
             }
         }
+        for (std::size_t c = 0; c < size; ++c) total[c] = static_cast<float>(sums[c]);
         run(group, [&](std::size_t i, Scratch& scratch) {
             const ActivityScope evaluating(scratch.activity, Activity::evaluating);
             if (places[i].missing == Missing::right && !packed_[i].any_missing()) return;

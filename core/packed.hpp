@@ -80,6 +80,11 @@ public:
                const std::vector<std::int32_t>& position);
     bool any_missing() const { return missing_count_ > 0; }
     std::size_t splits() const { return counts_.empty() ? 0 : counts_.size() - 1; }
+    // Whether single precision will do: the row of the implicit value is a difference, which has to be a large one.
+    bool reliable() const {
+        constexpr std::uint32_t kSmallestPart = 16;
+        return implicit_slot_ < 0 || kSmallestPart * counts_[static_cast<std::size_t>(implicit_slot_)] >= total_count();
+    }
     // How many examples are not counted only.
     std::size_t listed() const { return slot_.size(); }
     // What the histogram will take, in rows.
@@ -98,6 +103,7 @@ public:
     }
 
 private:
+    std::uint32_t total_count() const { return counts_before_.back() + missing_count_; }
     void find_slots(const Column& column, std::size_t ranks);
 
     std::vector<std::int32_t> slot_;      // by example of the node (dense), or by listed example

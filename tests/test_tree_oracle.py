@@ -93,6 +93,23 @@ def test_real_data(name: str, parameters: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_large_nodes_of_sparse_data(loss: str) -> None:
+    """Where the frequent value of a feature becomes rare further down, sums must stay right."""
+    rng = np.random.default_rng(0)
+    n = 1200
+    X = np.where(rng.random((n, 6)) < 0.55, 0.0, rng.integers(1, 5, (n, 6)).astype(float))
+    X[:, 5] = np.where(X[:, 0] > 0.0, rng.integers(1, 4, n), 0.0)  # hardly ever 0 where x_0 is not
+    X[rng.random(n) < 0.01, 5] = 0.0
+    logits = X @ rng.normal(size=(6, 4)) + rng.normal(size=(n, 4))
+    assert_same_trees(
+        *fit_both_trees(
+            X, (logits > 0.5).astype(np.uint8), X_core=sp.csr_array(X), n_trees=3, max_depth=5,
+            max_features=None, loss=loss,
+        )
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_threads_make_no_difference(threads: int, loss: str) -> None:

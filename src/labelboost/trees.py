@@ -12,18 +12,7 @@ from numpy.typing import NDArray
 from labelboost._core import Forest
 from labelboost.model import OPERATORS, Condition, MissingValue, Operator, Rule
 
-RawTree = tuple[
-    NDArray[np.int32],
-    NDArray[np.uint8],
-    NDArray[np.float64],
-    NDArray[np.uint8],
-    NDArray[np.uint8],
-    NDArray[np.int32],
-    NDArray[np.int32],
-    NDArray[np.int64],
-    NDArray[np.float64],
-    NDArray[np.float64],
-]
+RawTree = tuple[NDArray[Any], ...]
 """What the core returns: the attributes of a Tree, in their order."""
 
 OPPOSITE: dict[Operator, Operator] = {"<=": ">", "=": "!="}

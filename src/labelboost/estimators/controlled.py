@@ -89,10 +89,8 @@ class ControlledClassifier(ScoreClassifier):
     _attempts: NDArray[np.int64]
     _seed: int
 
-    _unit: str
-    """What the ensemble consists of, for messages."""
     _default_counts: bool
-    """Whether the default rule is one of those."""
+    """Whether the default rule is one of what the ensemble consists of."""
 
     def _rules_of(self, learned: Any) -> Sequence[Rule]:
         """Return a rule as a list of itself, or the leaves of a tree as rules."""

@@ -19,9 +19,6 @@ from labelboost.model import Rule
 class ExplainableClassifier(ScoreClassifier):
     """Thin methods around :mod:`labelboost.explanations`."""
 
-    _unit: str
-    """What the ensemble consists of, for messages."""
-
     if TYPE_CHECKING:  # an attribute or a property, as subclasses like
 
         @property

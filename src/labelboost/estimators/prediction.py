@@ -49,6 +49,9 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _ensemble: _core.Ensemble | _core.Forest
     _fitted_loss: str
 
+    _unit: str
+    """What the ensemble consists of, for messages."""
+
     @property
     def _n_stages(self) -> int:
         """The size of the ensemble, in rules or trees."""
