@@ -34,6 +34,11 @@ Precisions needed_precisions(const Settings& settings, const Form& form, const s
     return {!rounded, rounded || Screening::possible(form, settings)};
 }
 
+// What conditions are searched with, which need not be what heads are found with.
+Form division_form(const Settings& settings, const Form& form) {
+    return settings.flat_divisions ? Form{.joint = false, .labels = form.labels, .flat = true} : form;
+}
+
 }  // namespace
 
 Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::uint8_t> labels,
@@ -50,11 +55,11 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
       form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_, columns_->any_binned()),
             settings.joint() && settings.loss == Loss::labelset_softmax ? &sets_ : nullptr},
       pool_(threads),
-      gradients_(columns_->examples, labels_count_, needed_precisions(settings_, form_, weights_)),
+      gradients_(columns_->examples, labels_count_, needed_precisions(settings_, division_form(settings_, form_), weights_)),
       scores_(settings_.separate_labels() ? 0 : columns_->examples, labels_count_),
       everything_(columns_->examples),
       permutation_(columns_->features.size()),
-      search_(*columns_, settings_, form_, pool_) {
+      search_(*columns_, settings_, division_form(settings_, form_), pool_) {
     std::iota(everything_.begin(), everything_.end(), 0);
     std::iota(permutation_.begin(), permutation_.end(), 0);
     if (!tickets_.empty()) {
@@ -71,7 +76,10 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
         update_label_gradients(everything_, all);
         return;
     }
-    if (form_.sets != nullptr) gradients_.add_distributions(sets_.size());
+    if (form_.sets != nullptr) {
+        gradients_.add_distributions(sets_.size());
+        if (settings_.flat_divisions) gradients_.add_differences(labels_count_);
+    }
     signs_.assign(columns_->examples * padded_size(labels_count_), 0);
     for (std::size_t i = 0; i < labels.size(); ++i) {
         const std::size_t place = i / labels_count_ * padded_size(labels_count_) + i % labels_count_;
@@ -85,8 +93,13 @@ std::array<double, 3> Booster::activity_seconds() {
 }
 
 LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
-    // The shares of the label sets are part of that loss already: nothing is left to a default rule.
-    if (settings_.loss == Loss::labelset_softmax) return {{}, std::vector<double>(labels_count_, 0.0), everything_.size()};
+    if (settings_.loss == Loss::labelset_softmax) {
+        // The shares of the label sets are part of that loss already: nothing is left to a default rule. It is a step all
+        // the same, as it is one when it is replayed.
+        LearnedRule rule{{}, std::vector<double>(labels_count_, 0.0), everything_.size()};
+        add_heads({{&everything_, &rule.head}}, interrupt);
+        return rule;
+    }
     if (settings_.trees) return add_best_constant(interrupt);
     double quality = 0.0;
     LearnedRule rule{{}, default_head(interrupt, &quality), everything_.size()};
@@ -247,7 +260,7 @@ double Booster::mean_loss_of(const CopyScores& copy_scores_of) const {
     for (std::size_t n = 0; n < columns_->examples; ++n) {
         copy_scores_of(n, scores.data());
         if (settings_.loss == Loss::labelset_softmax) {
-            sets_.evaluate(scores.data(), probabilities.data(), scratch.data());
+            sets_.distribution(scores.data(), probabilities.data());
             // The smallest number there is stands for what has vanished.
             const double own = probabilities[sets_.set_of(static_cast<std::int32_t>(n))];
             total -= weights_[n] * std::log(std::max(own, std::numeric_limits<double>::min()));
@@ -388,7 +401,7 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
     AlignedVector padded_head(padded, 0.0);
     std::copy(head.begin(), head.end(), padded_head.begin());
     if (settings_.loss == Loss::labelset_softmax) {
-        update_set_gradients(covered, padded_head);
+        update_set_gradients(covered, padded_head, anew);
         return;
     }
     AlignedVector raise(padded), lower(padded);
@@ -414,18 +427,49 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
     });
 }
 
-void Booster::update_set_gradients(const std::vector<std::int32_t>& covered, const AlignedVector& head) {
+void Booster::update_set_gradients(const std::vector<std::int32_t>& covered, const AlignedVector& head, bool anew) {
+    const std::size_t size = padded_size(sets_.size());
+    AlignedVector factors(size, 0.0);
+    const bool advance = form_.sets != nullptr && !anew && sets_.factors(head.data(), factors.data());
     for_each_part(covered, [&](std::span<const std::int32_t> part) {
-        AlignedVector probabilities(padded_size(sets_.size()));
-        for (const std::int32_t example : part) {
-            double* const row = gradients_.row(example);
-            active_kernels().add_scores(scores_.row(example), head.data(), head.size());
-            sets_.evaluate(scores_.row(example), form_.sets ? gradients_.probabilities(example) : probabilities.data(), row);
-            if (form_.sets != nullptr) continue;
-            for (const std::uint32_t k : sets_.members(sets_.set_of(example))) row[k] -= 1.0;
-            gradients_.update_rounded(example, head.size());
+        const Kernels& kernels = active_kernels();
+        AlignedVector unstored(form_.sets != nullptr ? 0 : kLanes * size);
+        AlignedVector sums(sets_.marginal_scratch_size());
+        for (std::size_t begin = 0; begin < part.size(); begin += kLanes) {
+            const std::size_t count = std::min(kLanes, part.size() - begin);
+            const double* distributions[kLanes];
+            double* rows[kLanes];
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::int32_t example = part[begin + i];
+                double* const distribution =
+                    form_.sets != nullptr ? gradients_.probabilities(example) : unstored.data() + i * size;
+                kernels.add_scores(scores_.row(example), head.data(), head.size());
+                if (advance) {
+                    kernels.advance_distribution(distribution, factors.data(), size);
+                } else {
+                    sets_.distribution(scores_.row(example), distribution);
+                }
+                distributions[i] = distribution;
+                rows[i] = gradients_.row(example);
+            }
+            sets_.marginals({distributions, count}, {rows, count}, sums.data());
+            for (std::size_t i = 0; i < count; ++i) find_differences(part[begin + i]);
         }
     });
+}
+
+// From the marginals of an example: its gradient, where that is wanted, too, or instead.
+void Booster::find_differences(std::int32_t example) {
+    const std::size_t padded = padded_size(labels_count_);
+    double* const marginals = gradients_.row(example);
+    double* gradient = marginals;
+    if (form_.sets != nullptr) {
+        if (!gradients_.has_differences()) return;
+        gradient = gradients_.differences(example);
+        std::copy_n(marginals, padded, gradient);
+    }
+    for (const std::uint32_t k : sets_.members(sets_.set_of(example))) gradient[k] -= 1.0;
+    gradients_.update_rounded(example, padded);
 }
 
 // Part by part, as the rows of a few examples stay in the cache while all labels are written to them.

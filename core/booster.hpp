@@ -88,7 +88,8 @@ private:
     void add_heads(const std::vector<ScoredRegion>& regions, Interrupt& interrupt);
     void add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head, bool anew);
     void update_label_gradients(const std::vector<std::int32_t>& covered, const std::vector<std::size_t>& labels);
-    void update_set_gradients(const std::vector<std::int32_t>& covered, const AlignedVector& head);
+    void update_set_gradients(const std::vector<std::int32_t>& covered, const AlignedVector& head, bool anew);
+    void find_differences(std::int32_t example);
     void copy_gradients(std::span<const std::int32_t> examples, std::size_t label, double* out) const;
     // work(some of the examples), in parallel; not to be interrupted.
     template <typename Work>

@@ -24,16 +24,34 @@ LabelSets::LabelSets(std::span<const std::uint8_t> vectors, std::size_t labels, 
     }
 }
 
-void LabelSets::evaluate(const double* scores, double* probabilities, double* marginals) const {
+void LabelSets::distribution(const double* scores, double* probabilities) const {
     for (std::size_t s = 0; s < size(); ++s) {
         double logit = log_priors_[s];
         for (const std::uint32_t k : members(s)) logit += scores[k];
         probabilities[s] = logit;
     }
     active_kernels().softmax(probabilities, size());
-    std::fill_n(marginals, padded_size(labels_), 0.0);
+}
+
+bool LabelSets::factors(const double* head, double* out) const {
+    constexpr double kLargestStep = 4.0;
     for (std::size_t s = 0; s < size(); ++s) {
-        for (const std::uint32_t k : members(s)) marginals[k] += probabilities[s];
+        double step = 0.0;
+        for (const std::uint32_t k : members(s)) step += head[k];
+        if (!(std::abs(step) <= kLargestStep)) return false;
+        out[s] = std::exp(step);
+    }
+    return true;
+}
+
+void LabelSets::marginals(std::span<const double* const> distributions, std::span<double* const> out,
+                          double* sums) const {
+    const double* rows[kLanes];
+    for (std::size_t i = 0; i < kLanes; ++i) rows[i] = distributions[std::min(i, distributions.size() - 1)];
+    std::fill_n(sums, marginal_scratch_size(), 0.0);
+    active_kernels().add_marginals(rows, size(), first_.data(), members_.data(), sums);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        for (std::size_t k = 0; k < padded_size(labels_); ++k) out[i][k] = sums[kLanes * k + i];
     }
 }
 

@@ -45,8 +45,14 @@ public:
         return static_cast<std::size_t>(set_of_[static_cast<std::size_t>(example)]);
     }
 
-    // The distribution at the given scores (padded to eight, padding 0) and its marginals mu, padded.
-    void evaluate(const double* scores, double* probabilities, double* marginals) const;
+    // The distribution at the given scores.
+    void distribution(const double* scores, double* probabilities) const;
+    // exp(b_s . head) for each set: what a head multiplies a distribution by, before it is divided by its sum. False if
+    // that is too much to be done many times in a row, as small probabilities would be lost on the way.
+    bool factors(const double* head, double* out) const;
+    // The marginals mu, padded, of up to eight distributions; sums: marginal_scratch_size() numbers.
+    void marginals(std::span<const double* const> distributions, std::span<double* const> out, double* sums) const;
+    std::size_t marginal_scratch_size() const { return kLanes * padded_size(labels_); }
 
     // Turns sums over a region into those of the joint form: the gradient, and a Hessian diag(0) - (Gram - B^T diag(r) B).
     void to_joint(const double* sums, double* joint) const;

@@ -32,6 +32,17 @@ struct DiagonalLayout {
     constexpr std::size_t size() const { return 2 * padded; }
 };
 
+// Sums of the *flat* form: gradients, then the sum of weights, which stands for every second derivative.
+struct FlatLayout {
+    std::size_t labels;
+    std::size_t padded;
+
+    explicit constexpr FlatLayout(std::size_t k) : labels(k), padded(padded_size(k)) {}
+    constexpr std::size_t gradient() const { return 0; }
+    constexpr std::size_t weight() const { return padded; }
+    constexpr std::size_t size() const { return padded + kLanes; }
+};
+
 // Sums of the *joint* form. The Hessian of a region is diag(additive) - Gram: "additive" is the sum of one
 // vector per example, "Gram" the sum of outer products of one vector per example. Row i of the Gram matrix
 // is stored from the start of its own block of eight columns, so rows are aligned and only the diagonal

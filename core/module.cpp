@@ -258,7 +258,7 @@ void register_booster(nb::module_& module) {
                std::uint64_t seed, std::size_t threads, const std::optional<Matrix<std::uint8_t>>& sets,
                const std::optional<Vector<double>>& set_weights, const std::optional<Vector<std::int32_t>>& set_of,
                const std::optional<Vector<std::int32_t>>& tickets, bool profiled, bool trees, double subsample,
-               std::size_t max_depth, std::size_t max_leaves, bool best_first) {
+               std::size_t max_depth, std::size_t max_leaves, bool best_first, bool flat_divisions) {
                 require(labels.shape(0) == columns->examples, "labels and features differ in length");
                 require(weights.size() == columns->examples, "weights and features differ in length");
                 require(labels.shape(0) > 0 && labels.shape(1) > 0, "there must be examples and labels");
@@ -285,7 +285,8 @@ void register_booster(nb::module_& module) {
                                         .trees = trees,
                                         .max_depth = max_depth,
                                         .max_leaves = max_leaves,
-                                        .best_first = best_first};
+                                        .best_first = best_first,
+                                        .flat_divisions = flat_divisions};
                 run_interruptibly([&](Interrupt& interrupt) {
                     new (self) Booster(std::move(columns), {labels.data(), labels.size()},
                                        {weights.data(), weights.data() + weights.size()}, std::move(label_sets),
@@ -297,7 +298,8 @@ void register_booster(nb::module_& module) {
             "bootstrap"_a, "max_features"_a, "max_conditions"_a, "min_coverage"_a, "seed"_a, "n_threads"_a,
             "sets"_a.noconvert() = nb::none(), "set_weights"_a.noconvert() = nb::none(),
             "set_of"_a.noconvert() = nb::none(), "tickets"_a.noconvert() = nb::none(), "profiled"_a = false,
-            "trees"_a = false, "subsample"_a = 1.0, "max_depth"_a = 0, "max_leaves"_a = 0, "best_first"_a = true)
+            "trees"_a = false, "subsample"_a = 1.0, "max_depth"_a = 0, "max_leaves"_a = 0, "best_first"_a = true,
+            "flat_divisions"_a = false)
         .def("add_default_rule",
              [](Booster& self) {
                  return rule_to_python(

@@ -14,12 +14,15 @@ constexpr std::size_t padded_floats(std::size_t n) { return (n + 15) / 16 * 16; 
 }  // namespace
 
 bool PackedRows::possible(const Form& form, const Settings& settings) {
+    if (form.flat) return true;
     return settings.trees && settings.l2 > 0.0 && !settings.binned_candidates() && form.labels <= kMostLabels;
 }
 
 PackedRows::PackedRows(const Form& form, const Settings& settings) : form_(form) {
     if (!possible(form, settings)) return;
-    size_ = form.joint ? padded_floats(form.labels * (form.labels + 3) / 2) : 2 * padded_floats(form.labels);
+    size_ = form.flat    ? padded_floats(form.labels + 1)
+            : form.joint ? padded_floats(form.labels * (form.labels + 3) / 2)
+                         : 2 * padded_floats(form.labels);
     capacity_ = kBytes / sizeof(float) / size_;
 }
 
@@ -39,8 +42,11 @@ void PackedRows::fill(const Gradients& gradients, const std::vector<double>& wei
 
 void PackedRows::pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch,
                       float* out) const {
-    const double* const gradient = gradients.row(example);
-    if (form_.sets != nullptr) {
+    const double* const gradient = form_.flat ? gradients.gradient(example) : gradients.row(example);
+    if (form_.flat) {
+        out[0] = static_cast<float>(weight);
+        for (std::size_t k = 0; k < form_.labels; ++k) out[1 + k] = static_cast<float>(weight * gradient[k]);
+    } else if (form_.sets != nullptr) {
         form_.sets->pack(gradients.probabilities(example), gradient, example, weight, scratch.data(), out);
     } else if (form_.joint) {
         active_kernels().pack_joint(gradient, weight, form_.labels, out);
@@ -62,6 +68,7 @@ std::size_t PackedRows::part_width() const {
 // Roughly, in vector operations. Rows cost the more per example the more there is to a Hessian, but are made once for all
 // features; exact sums are worth it where few examples are listed, as in sparse data with few features drawn.
 bool PackedRows::pays(std::size_t examples, std::size_t listed, std::size_t splits) const {
+    if (form_.flat) return 2 * examples < listed + 4 * splits;
     if (!form_.joint) return true;
     const auto labels = static_cast<double>(form_.labels);
     const double pairs = form_.sets != nullptr ? static_cast<double>(form_.sets->pairs()) : 0.0;
@@ -91,7 +98,9 @@ void PackedScorer::flush() {
     const float* rows[kTogether];
     for (std::size_t i = 0; i < kTogether; ++i) rows[i] = rows_.data() + std::min(i, count_ - 1) * size_;
     alignas(64) float quality[kTogether];
-    if (form_.joint) {
+    if (form_.flat) {
+        active_kernels().score_packed_flat(rows, form_.labels, l2_, noise_, quality);
+    } else if (form_.joint) {
         active_kernels().score_packed(rows, form_.labels, l2_, noise_, system_.data(), quality);
     } else {
         active_kernels().score_packed_diagonal(rows, form_.labels, size_ / 2, l2_, noise_, quality);

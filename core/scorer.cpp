@@ -28,6 +28,10 @@ CandidateScorer::CandidateScorer(const Form& form, const Settings& settings)
 
 void CandidateScorer::add(const double* whole, const double* part, double* quality) {
     const Kernels& kernels = active_kernels();
+    if (form_.flat) {
+        *quality = kernels.score_flat(whole, part, form_.labels, settings_.l2, noise_);
+        return;
+    }
     if (!form_.joint && !settings_.binned_candidates()) {  // too cheap to be worth a batch
         *quality = kernels.score_diagonal(whole, part, form_.labels, settings_.l2, noise_, settings_.single_head);
         return;

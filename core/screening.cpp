@@ -19,7 +19,7 @@ std::size_t most_bins(std::size_t labels, const Settings& settings) {
 }  // namespace
 
 bool Screening::possible(const Form& form, const Settings& settings) {
-    if (!(settings.l2 > 0.0) || form.sets != nullptr) return false;
+    if (!(settings.l2 > 0.0) || form.sets != nullptr || form.flat) return false;
     if (!form.joint) return form.labels <= kMostDiagonalLabels && !settings.binned_candidates();
     return form.labels <= kMostJointLabels && most_bins(form.labels, settings) <= kMostBinsPerSign;
 }

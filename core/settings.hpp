@@ -27,11 +27,13 @@ struct Settings {
     std::size_t max_depth = 0;   // 0: no limit
     std::size_t max_leaves = 0;  // 0: no limit
     bool best_first = true;      // or level by level
+    // Divisions are scored as if every second derivative were 1 (and mixed ones 0); the heads of leaves never are.
+    bool flat_divisions = false;
 
     bool joint_loss() const { return loss != Loss::label_logistic; }
     // Whether the gradient of a label depends on the score of that label only.
     bool separate_labels() const { return loss == Loss::label_logistic; }
-    bool binned_candidates() const { return use_bins && !single_head; }
+    bool binned_candidates() const { return use_bins && !single_head && !flat_divisions; }
     // A non-decomposable loss with a head for all labels needs the full Hessian; anything else its diagonal.
     bool joint() const { return joint_loss() && !single_head; }
 };

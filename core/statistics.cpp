@@ -19,10 +19,25 @@ void add_label_sets(const Form& form, const Gradients& gradients, std::span<cons
     }
 }
 
+void add_flat(const Form& form, const Gradients& gradients, std::span<const double> weights,
+              std::span<const std::int32_t> examples, double* sums) {
+    const FlatLayout layout(form.labels);
+    const Kernels& kernels = active_kernels();
+    for (const std::int32_t example : examples) {
+        const double weight = weights[static_cast<std::size_t>(example)];
+        kernels.add_row(sums + layout.gradient(), gradients.gradient(example), weight, layout.padded);
+        sums[layout.weight()] += weight;
+    }
+}
+
 }  // namespace
 
 void add_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                   std::span<const std::int32_t> examples, double* sums) {
+    if (form.flat) {
+        add_flat(form, gradients, weights, examples, sums);
+        return;
+    }
     const Kernels& kernels = active_kernels();
     if (!gradients.exact()) {
         for_each_batch<float>(gradients, weights, examples,

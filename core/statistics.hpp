@@ -16,14 +16,16 @@
 
 namespace labelboost {
 
-// Which sums describe a region: the diagonal of the Hessian, or all of it (see layout.hpp).
+// Which sums describe a region: the diagonal of the Hessian, or all of it, or (flat) nothing of it (see layout.hpp).
 struct Form {
     bool joint;
     std::size_t labels;
     bool with_slack = false;  // joint form only: what bounds need, too
     const LabelSets* sets = nullptr;  // joint form only: for the loss over label sets
+    bool flat = false;
 
     std::size_t size() const {
+        if (flat) return FlatLayout(labels).size();
         if (!joint) return DiagonalLayout(labels).size();
         if (sets != nullptr) return LabelSetLayout(labels, sets->size()).size();
         return JointLayout(labels).size() + (with_slack ? padded_size(labels) : 0);
@@ -40,6 +42,7 @@ public:
         : stride_((labels * sizeof(T) + 63) / 64 * (64 / sizeof(T))), values_(examples * stride_, T(0)) {}
     T* row(std::int32_t example) { return values_.data() + static_cast<std::size_t>(example) * stride_; }
     const T* row(std::int32_t example) const { return values_.data() + static_cast<std::size_t>(example) * stride_; }
+    bool empty() const { return values_.empty(); }
     std::size_t row_bytes() const { return stride_ * sizeof(T); }
     // Asks for a row before it is needed: the rows of a region may lie anywhere in memory.
     void prefetch(std::int32_t example) const {
@@ -84,6 +87,14 @@ public:
     double& slack(std::int32_t example) { return slack_[static_cast<std::size_t>(example)]; }
     // For the loss over label sets in joint form: the distribution of each example, `row` being its marginals.
     void add_distributions(std::size_t sets) { probabilities_ = LabelRows<double>(slack_.size(), sets); }
+    // In addition, for the flat form: the gradients themselves.
+    void add_differences(std::size_t labels) { differences_ = LabelRows<double>(slack_.size(), labels); }
+    bool has_differences() const { return !differences_.empty(); }
+    double* differences(std::int32_t example) { return differences_.row(example); }
+    // The gradient of an example, whatever `row` is.
+    const double* gradient(std::int32_t example) const {
+        return has_differences() ? differences_.row(example) : row(example);
+    }
     double* probabilities(std::int32_t example) { return probabilities_.row(example); }
     const double* probabilities(std::int32_t example) const { return probabilities_.row(example); }
     double slack(std::int32_t example) const { return slack_[static_cast<std::size_t>(example)]; }
@@ -99,6 +110,7 @@ private:
     LabelRows<double> exact_;
     LabelRows<float> rounded_;
     LabelRows<double> probabilities_{0, 0};
+    LabelRows<double> differences_{0, 0};
     std::vector<double> slack_;
     Precisions precisions_;
 };

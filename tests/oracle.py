@@ -113,14 +113,15 @@ def fit_both_trees(
     **parameters: Any,
 ) -> tuple[TreeBoostingClassifier, Rule, list[list[Rule]]]:
     """Train trees with the estimator and with the reference."""
-    simple = {"label_bins": None, "feature_bins": None, "max_depth": 6, "max_leaves": None}
+    simple = {"label_bins": None, "feature_bins": None, "max_depth": 6, "max_leaves": None,
+              "min_coverage": 1, "criterion": "newton"}  # fmt: skip
     parameters = {"random_state": 1} | simple | parameters
     listed = None if nominal is None else np.flatnonzero(nominal)
     model = TreeBoostingClassifier(**parameters, categorical_features=listed)
     model.fit(X if X_core is None else X_core, Y, sample_weight)
     full = model.get_params()
     shared = ("n_trees", "loss", "label_bins", "label_bin_aggregation", "learning_rate", "l2",
-              "subsample", "max_depth", "max_leaves", "min_coverage")  # fmt: skip
+              "subsample", "max_depth", "max_leaves", "min_coverage", "criterion")  # fmt: skip
     settings = reference_trees.TreeSettings(
         **{name: full[name] for name in shared},
         best_first=full["growth"] == "best_first",

@@ -335,6 +335,7 @@ def test_files_of_all_versions_are_read_by_every_later_one(name: str) -> None:
     if name.startswith("tree"):
         assert isinstance(model, TreeBoostingClassifier)
         assert model.n_trees_ == 8
+        assert model.criterion == "newton"  # all that there was then
     else:
         assert isinstance(model, RuleBoostingClassifier)
         assert model.n_rules_ == 40

@@ -18,7 +18,8 @@ from labelboost import TreeBoostingClassifier, load_model, save_model
 
 def some_trees(**parameters: Any) -> TreeBoostingClassifier:
     X, Y = some_data(n_labels=4)
-    given = {"n_trees": 3, "max_depth": 3, "random_state": 1, "categorical_features": [5]}
+    given = {"n_trees": 3, "max_depth": 3, "max_leaves": 8, "min_coverage": 1, "random_state": 1,
+             "categorical_features": [5]}  # fmt: skip
     return TreeBoostingClassifier(**given | parameters).fit(X, Y)
 
 

@@ -12,13 +12,20 @@ from oracle import assert_same_trees, fit_both_trees, real_data
 from test_oracle import random_problem
 
 LOSSES = ("example_logistic", "label_logistic", "labelset_softmax")
+CRITERIA = ("newton", "gradient")
 
 
 def grid() -> list[dict[str, Any]]:
     bins: list[dict[str, Any]] = [{"label_bins": None}]
     for label_bins, aggregation in product((0.32, 0.04, 2), ("paper", "exact")):
         bins.append({"label_bins": label_bins, "label_bin_aggregation": aggregation})
-    return [{"loss": loss, "l2": l2, **b} for loss, l2, b in product(LOSSES, (0.0, 0.1, 1.0), bins)]
+    newton = [{"loss": a, "l2": b, **c} for a, b, c in product(LOSSES, (0.0, 0.1, 1.0), bins)]
+    few_bins = [bins[0], bins[3]]  # which concern the leaves only
+    gradient = [
+        {"criterion": "gradient", "loss": a, "l2": b, **c}
+        for a, b, c in product(LOSSES, (0.0, 1.0), few_bins)
+    ]
+    return newton + gradient
 
 
 def name_of(parameters: dict[str, Any]) -> str:
@@ -40,11 +47,14 @@ def test_random_data(parameters: dict[str, Any], sampling: bool) -> None:
 
 @pytest.mark.parametrize("growth", ["best_first", "by_level"])
 @pytest.mark.parametrize("limits", [{"max_leaves": 5}, {"max_depth": 2}, {"min_coverage": 6}])
+@pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_limits(growth: str, limits: dict[str, Any], loss: str) -> None:
+def test_limits(growth: str, limits: dict[str, Any], loss: str, criterion: str) -> None:
     X, Y, nominal = random_problem(seed=5, n=90)
     parameters = {"max_depth": None, "n_trees": 3, "max_features": 5} | limits
-    model, default, trees = fit_both_trees(X, Y, nominal, growth=growth, loss=loss, **parameters)
+    model, default, trees = fit_both_trees(
+        X, Y, nominal, growth=growth, loss=loss, criterion=criterion, **parameters
+    )
     assert_same_trees(model, default, trees)
     for tree in model.trees_:
         assert tree.n_leaves <= limits.get("max_leaves", tree.n_leaves)
@@ -52,8 +62,9 @@ def test_limits(growth: str, limits: dict[str, Any], loss: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "float32", "fortran"])
+@pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_other_forms_of_the_same_data(form: str, loss: str) -> None:
+def test_other_forms_of_the_same_data(form: str, loss: str, criterion: str) -> None:
     X, Y, nominal = random_problem(seed=4)
     X = X.astype(np.float32).astype(np.float64)
     forms = {
@@ -63,26 +74,40 @@ def test_other_forms_of_the_same_data(form: str, loss: str) -> None:
         "fortran": np.asfortranarray,
     }
     assert_same_trees(
-        *fit_both_trees(X, Y, nominal, X_core=forms[form](X), n_trees=4, loss=loss, max_features=4)
+        *fit_both_trees(
+            X,
+            Y,
+            nominal,
+            X_core=forms[form](X),
+            n_trees=4,
+            loss=loss,
+            criterion=criterion,
+            max_features=4,
+        )
     )
 
 
+@pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("n_labels", [1, 36])
 @pytest.mark.parametrize("label_bins", [None, 0.1])
-def test_few_and_many_labels(loss: str, n_labels: int, label_bins: float | None) -> None:
+def test_few_and_many_labels(
+    loss: str, criterion: str, n_labels: int, label_bins: float | None
+) -> None:
     X, Y, nominal = random_problem(seed=4, n=80, n_labels=n_labels)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(X))
     assert_same_trees(
         *fit_both_trees(
-            X, Y, nominal, weights, n_trees=3, max_depth=3, loss=loss, label_bins=label_bins,
-            max_features=4,
+            X, Y, nominal, weights, n_trees=3, max_depth=3, loss=loss, criterion=criterion,
+            label_bins=label_bins, max_features=4,
         )
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["flags", "emotions", "birds", "yeast"])
-@pytest.mark.parametrize("parameters", grid()[7:14] + grid()[21:22] + grid()[49:56], ids=name_of)
+@pytest.mark.parametrize(
+    "parameters", grid()[7:14] + grid()[21:22] + grid()[49:56] + grid()[63:], ids=name_of
+)
 def test_real_data(name: str, parameters: dict[str, Any]) -> None:
     data = real_data(name)
     X, Y = data.X.toarray().astype(np.float64)[:200], data.Y[:200]
@@ -93,8 +118,9 @@ def test_real_data(name: str, parameters: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_large_nodes_of_sparse_data(loss: str) -> None:
+def test_large_nodes_of_sparse_data(loss: str, criterion: str) -> None:
     """Where the frequent value of a feature becomes rare further down, sums must stay right."""
     rng = np.random.default_rng(0)
     n = 1200
@@ -105,15 +131,18 @@ def test_large_nodes_of_sparse_data(loss: str) -> None:
     assert_same_trees(
         *fit_both_trees(
             X, (logits > 0.5).astype(np.uint8), X_core=sp.csr_array(X), n_trees=3, max_depth=5,
-            max_features=None, loss=loss,
+            max_features=None, loss=loss, criterion=criterion,
         )
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_threads_make_no_difference(threads: int, loss: str) -> None:
+def test_threads_make_no_difference(threads: int, loss: str, criterion: str) -> None:
     X, Y, nominal = random_problem(seed=7, n=300, n_labels=8)
-    one, _, _ = fit_both_trees(X, Y, nominal, n_trees=2, max_features=None, loss=loss)
+    one, _, _ = fit_both_trees(
+        X, Y, nominal, n_trees=2, max_features=None, loss=loss, criterion=criterion
+    )
     other = type(one)(**one.get_params() | {"n_jobs": threads}).fit(X, Y)
     np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))

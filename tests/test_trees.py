@@ -232,11 +232,10 @@ def test_the_core_refuses_broken_trees() -> None:
             _core.Forest(**broken)
 
 
-@pytest.mark.parametrize(("name", "limit"), [("emotions", 0.72), ("medical", 0.32)])
+@pytest.mark.parametrize(("name", "limit"), [("emotions", 0.66), ("medical", 0.30)])
 def test_real_data(name: str, limit: float) -> None:
-    """Better than all that the reference implementation reaches with rules."""
+    """With defaults, better than all that the reference implementation reaches with rules."""
     data = real_data(name)
     test = np.arange(len(data.Y)) % 3 == 0
-    model = TreeBoostingClassifier(n_trees=100, random_state=1)
-    model.fit(data.X[~test], data.Y[~test])
+    model = TreeBoostingClassifier(random_state=1).fit(data.X[~test], data.Y[~test])
     assert (model.predict(data.X[test]) != data.Y[test]).any(axis=1).mean() < limit

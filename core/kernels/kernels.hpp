@@ -67,6 +67,11 @@ struct Kernels {
     void (*label_gradients)(const double* scores, const double* signs, std::size_t count, double* gradients);
     // Turns logits into probabilities, in place; padded memory.
     void (*softmax)(double* values, std::size_t count);
+    // Probabilities times factors, divided by their sum; size a multiple of kLanes.
+    void (*advance_distribution)(double* probabilities, const double* factors, std::size_t size);
+    // sums[kLanes k + i] += the probabilities by distribution i of all sets with label k; first, members: see LabelSets.
+    void (*add_marginals)(const double* const* distributions, std::size_t sets, const std::size_t* first,
+                          const std::uint32_t* members, double* sums);
     double (*loss_value)(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded,
                          double* scratch);
 
@@ -99,7 +104,8 @@ struct Kernels {
     // out = whole - part, all aligned, size a multiple of kLanes.
     void (*subtract)(double* out, const double* whole, const double* part, std::size_t size);
 
-    // Quality of a complete or single-label head in diagonal form; of the sums `whole - part` if there is a part.
+    // Quality of a complete head in flat form, and of a complete or single-label one in diagonal form; of the sums `whole - part` if there is a part.
+    double (*score_flat)(const double* whole, const double* part, std::size_t labels, double l2, double noise);
     double (*score_diagonal)(const double* whole, const double* part, std::size_t labels, double l2, double noise,
                              bool single);
 
@@ -137,6 +143,7 @@ struct Kernels {
     void (*add_floats)(float* out, const float* a, const float* b, std::size_t size);
     void (*score_packed)(const float* const* rows, std::size_t labels, float l2, float noise, float* system,
                          float* quality);
+    void (*score_packed_flat)(const float* const* rows, std::size_t labels, float l2, float noise, float* quality);
     void (*score_packed_diagonal)(const float* const* rows, std::size_t labels, std::size_t padded, float l2, float noise,
                                   float* quality);
 

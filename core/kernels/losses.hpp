@@ -125,6 +125,35 @@ void softmax(double* values, std::size_t count) {
     for (std::size_t c = 0; c < padded; c += kLanes) store(values + c) *= scale;
 }
 
+void advance_distribution(double* probabilities, const double* factors, std::size_t size) {
+    // What is smaller counts for nothing, and as a denormal number would only cost time.
+    constexpr double kSmallest = 1e-290;
+    Vec total = {};
+    for (std::size_t c = 0; c < size; c += kLanes) {
+        const Vec next = load(probabilities + c) * load(factors + c);
+        const Vec kept = select(next > broadcast(kSmallest), next, Vec{});
+        store(probabilities + c) = kept;
+        total += kept;
+    }
+    const double scale = 1.0 / sum(total);
+    for (std::size_t c = 0; c < size; c += kLanes) store(probabilities + c) *= scale;
+}
+
+// Side by side for kLanes distributions, as the members of a set are scattered.
+void add_marginals(const double* const* distributions, std::size_t sets, const std::size_t* first,
+                   const std::uint32_t* members, double* sums) {
+    for (std::size_t begin = 0; begin < sets; begin += kLanes) {
+        Vec block[kLanes];
+        for (std::size_t lane = 0; lane < kLanes; ++lane) block[lane] = load(distributions[lane] + begin);
+        transpose(block);
+        for (std::size_t s = begin; s < begin + kLanes && s < sets; ++s) {
+            for (std::size_t m = first[s]; m < first[s + 1]; ++m) {
+                store(sums + kLanes * members[m]) += block[s - begin];
+            }
+        }
+    }
+}
+
 // The loss of one example; scratch: padded doubles.
 double loss_value(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded, double* scratch) {
     if (loss == Loss::example_logistic) {

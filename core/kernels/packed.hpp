@@ -3,7 +3,8 @@
 //
 // In joint form a row is a linear system without the L2 term, in the order of cholesky.hpp: for each label the upper
 // triangle's row of the Hessian, then the negative gradient; K (K + 3) / 2 numbers. Rows of sixteen regions are transposed
-// and solved side by side. In diagonal form it is the gradients, then the diagonal of the Hessian, both padded.
+// and solved side by side. In diagonal form it is the gradients, then the diagonal of the Hessian, both padded; in flat
+// form the weight, then the gradients.
 // Cost: K^2 / 32 vector operations to add a row, K^3 / 6 for sixteen systems.
 #pragma once
 
@@ -44,6 +45,25 @@ void score_packed(const float* const* rows, std::size_t labels, float l2, float 
     const VecF found = factorise_lanes<float>(system, labels, noise, &kept);
     doubt |= kept < broadcast(kLeastKept);
     store(quality) = select(doubt, broadcast(-__builtin_inff()), found);
+}
+
+// The same in flat form.
+void score_packed_flat(const float* const* rows, std::size_t labels, float l2, float noise, float* quality) {
+    constexpr std::size_t kWide = Lanes<float>::kCount;
+    for (std::size_t lane = 0; lane < kWide; ++lane) {
+        const float weight = rows[lane][0];
+        VecF first = load(rows[lane]);
+        first[0] = 0.0f;
+        VecF total = first * first;
+        for (std::size_t c = kWide; c < labels + 1; c += kWide) {
+            const VecF g = load(rows[lane] + c);
+            total += g * g;
+        }
+        float squares = 0.0f;
+        for (std::size_t e = 0; e < kWide; ++e) squares += total[e];
+        const float curvature = (weight > 0.0f ? weight : 0.0f) + l2;
+        quality[lane] = curvature > noise ? -0.5f * squares / curvature : 0.0f;
+    }
 }
 
 // The same in diagonal form; padded: of the labels.

@@ -1,6 +1,6 @@
 // Qualities of candidates: how far the best head of a region lowers the objective (eq. 4 with the L2 term).
 //
-// Diagonal form: K divisions. Joint form: a Cholesky factorisation of diag(additive) - Gram + l2 I, K^3 / 6
+// Diagonal form: K divisions. Flat form: K squares. Joint form: a Cholesky factorisation of diag(additive) - Gram + l2 I, K^3 / 6
 // multiply-adds; no back substitution is needed, as the quality is -|L^-1 g|^2 / 2. Small systems are
 // solved eight at a time, one candidate per vector lane, so that no lane ever waits for another.
 #pragma once
@@ -33,6 +33,19 @@ double score_diagonal(const double* whole, const double* part, std::size_t label
     double largest = 0.0;
     for (std::size_t i = 0; i < kLanes; ++i) largest = best[i] > largest ? best[i] : largest;
     return -0.5 * largest;
+}
+
+double score_flat(const double* whole, const double* part, std::size_t labels, double l2, double noise) {
+    const FlatLayout layout(labels);
+    Vec total = {};
+    for (std::size_t c = 0; c < layout.padded; c += kLanes) {
+        Vec g = load(whole + layout.gradient() + c);
+        if (part != nullptr) g -= load(part + layout.gradient() + c);
+        total += g * g;
+    }
+    const double weight = whole[layout.weight()] - (part != nullptr ? part[layout.weight()] : 0.0);
+    const double curvature = (weight > 0.0 ? weight : 0.0) + l2;
+    return curvature > noise ? -0.5 * sum(total) / curvature : 0.0;
 }
 
 void score_joint_lanes(const double* sums, std::size_t stride, std::size_t labels, double l2, double noise,

@@ -1,13 +1,15 @@
 """Boosted trees in NumPy: the tests' oracle, built from the parts of :mod:`labelboost.reference`.
 
 The paper has no trees. A node is a region like that of a rule; a division of it is as good as the
-best heads of its two parts together.
+best heads of its two parts together, found with the Hessian ("newton") or with the unit matrix in
+its place ("gradient").
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +51,7 @@ class TreeSettings(Settings):
     max_leaves: int | None = None
     best_first: bool = True
     subsample: float = 1.0
+    criterion: Literal["newton", "gradient"] = "newton"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,16 @@ def sides(
     )
 
 
+def division_statistics(
+    examples: Examples, settings: TreeSettings
+) -> tuple[tuple[Floats, Floats], TreeSettings]:
+    """What divisions are scored by: statistics of the examples, and settings for the scoring."""
+    if settings.criterion == "newton":
+        return (examples.gradient, examples.hessian), settings
+    unit = np.ones_like(examples.gradient)
+    return (examples.gradient, unit), replace(settings, label_bins=None)
+
+
 def divide(
     examples: Examples,
     weights: Floats,
@@ -131,13 +144,11 @@ def divide(
 ) -> Division | None:
     """Find the best division (the first of equals), if it is better than none."""
     X, w = examples.X[node.covered], weights[node.covered]
-    statistics = (
-        weighted(examples.gradient[node.covered], w),
-        weighted(examples.hessian[node.covered], w),
-    )
+    (g, H), scoring = division_statistics(examples, settings)
+    statistics = weighted(g[node.covered], w), weighted(H[node.covered], w)
     noise = NOISE * float(w.sum())
     found = [
-        evaluate_divisions(X[:, j], bool(examples.nominal[j]), statistics, settings, noise)
+        evaluate_divisions(X[:, j], bool(examples.nominal[j]), statistics, scoring, noise)
         for j in features
     ]
     together = np.concatenate([quality.sum(axis=-1).ravel() for _, quality in found])
@@ -196,8 +207,9 @@ def grow_tree(
             node.division = divide(examples, weights, node, features, settings, root_noise)
         return node
 
-    g, H = (np.tensordot(weights, x, axes=1) for x in (examples.gradient, examples.hessian))
-    add_node(drawn, (), float(evaluate(g, H, settings, root_noise)[1]))
+    statistics, scoring = division_statistics(examples, settings)
+    g, H = (np.tensordot(weights, x, axes=1) for x in statistics)
+    add_node(drawn, (), float(evaluate(g, H, scoring, root_noise)[1]))
     leaves = 1
     while settings.max_leaves is None or leaves < settings.max_leaves:
         divisible = [node for node in nodes if node.division and not node.children]

@@ -23,6 +23,7 @@ from labelboost.parameters import (
 from labelboost.trees import Tree, pack_trees, tree_from_core
 
 GROWTHS = ("best_first", "by_level")
+CRITERIA = ("gradient", "newton")
 
 
 class TreeBoostingClassifier(BoostingClassifier):
@@ -34,7 +35,7 @@ class TreeBoostingClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    n_trees : int, default=400
+    n_trees : int, default=1600
         Size of the ensemble.
     loss : {"labelset_softmax", "example_logistic", "label_logistic"}, default="labelset_softmax"
         The softmax over the label sets seen in training, and the example-wise logistic loss, aim at
@@ -42,13 +43,19 @@ class TreeBoostingClassifier(BoostingClassifier):
         (Hamming loss).
     max_depth : int or None, default=None
         Most conditions between root and leaf.
-    max_leaves : int or None, default=16
-        Most leaves per tree. Grown best first, such trees become deep where that pays, as in texts,
-        and balanced where it does not.
-    min_coverage : int, default=1
+    max_leaves : int or None, default=4
+        Most leaves per tree. Many small trees overfit less than few large ones, and are easier to
+        read.
+    min_coverage : int, default=5
         Fewest examples of the sample in each leaf.
     growth : {"best_first", "by_level"}, default="best_first"
         Which node is divided next; it matters only if `max_leaves` ends the growth of a tree.
+    criterion : {"gradient", "newton"}, default="gradient"
+        What divisions are chosen by. "gradient": how much the gradients of the two parts differ, as
+        if the loss had the same curvature everywhere. "newton": how much the best scores for both
+        parts lower the objective, found with all second derivatives, for every division that is
+        tried (or with as many unknowns as there are label bins). The scores of the leaves are found
+        with all second derivatives in either case.
     label_bins : "auto", None, float or int, default="auto"
         None: every label gets a score of its own. A float in (0, 1]: the labels of either sign
         share so many different scores, relative to their number. An int: at most that many
@@ -147,14 +154,15 @@ class TreeBoostingClassifier(BoostingClassifier):
     def __init__(
         self,
         *,
-        n_trees: int = 400,
+        n_trees: int = 1600,
         loss: Literal[
             "labelset_softmax", "example_logistic", "label_logistic"
         ] = "labelset_softmax",
         max_depth: int | None = None,
-        max_leaves: int | None = 16,
-        min_coverage: int = 1,
+        max_leaves: int | None = 4,
+        min_coverage: int = 5,
         growth: Literal["best_first", "by_level"] = "best_first",
+        criterion: Literal["gradient", "newton"] = "gradient",
         label_bins: Literal["auto"] | float | None = "auto",
         label_bin_aggregation: Literal["paper", "exact"] = "paper",
         learning_rate: float = 0.1,
@@ -187,6 +195,7 @@ class TreeBoostingClassifier(BoostingClassifier):
         self.max_leaves = max_leaves
         self.min_coverage = min_coverage
         self.growth = growth
+        self.criterion = criterion
         self.label_bins = label_bins
         self.label_bin_aggregation = label_bin_aggregation
         self.learning_rate = learning_rate
@@ -231,6 +240,7 @@ class TreeBoostingClassifier(BoostingClassifier):
     def _check_settings(self) -> dict[str, Any]:
         settings = self._shared_settings()
         growth = check_choice("growth", self.growth, GROWTHS)
+        criterion = check_choice("criterion", self.criterion, CRITERIA)
         depth = check_optional_integer("max_depth", self.max_depth, minimum=1)
         leaves = check_optional_integer("max_leaves", self.max_leaves, minimum=2)
         subsample = check_real("subsample", self.subsample, above=0.0, maximum=1.0)
@@ -243,6 +253,7 @@ class TreeBoostingClassifier(BoostingClassifier):
             "max_depth": min(depth or 0, LARGEST_COUNT),
             "max_leaves": min(leaves or 0, LARGEST_COUNT),
             "best_first": growth == "best_first",
+            "flat_divisions": criterion == "gradient",
         }
 
     def _learner(self, booster: _core.Booster) -> Callable[[int], Tree | None]:

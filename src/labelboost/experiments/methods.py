@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from labelboost.experiments.competitors import COMPETITORS
 from labelboost.parameters import is_integer
@@ -76,7 +78,10 @@ class Boosting:
         size = parameters[self.size]
         tiny = 1 if is_integer(size) and size > 1 else size
         model = self._class(**{**parameters, self.size: tiny})
-        model.fit(np.eye(4), np.eye(4, 2, dtype=np.uint8))
+        with warnings.catch_warnings():
+            # Nobody wants to know that there is nothing to be learned from that.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(np.eye(4), np.eye(4, 2, dtype=np.uint8))
         return {name: parameters[name] for name in (*self.parameter_names(), "random_state")}
 
     def own_defaults(self) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from labelboost.persistence.nodes import Malformed, Node
@@ -34,3 +34,5 @@ class Codec:
     """Turn the fitted attributes of a model into JSON values."""
     decode: Callable[[Any, Node, Budget], None]
     """Check such values, and the parameters of the estimator given, and complete it with them."""
+    before: Mapping[str, Any] = field(default_factory=dict)
+    """What was done before there was such a parameter, if that is not its default by now."""

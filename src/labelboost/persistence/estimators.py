@@ -179,5 +179,5 @@ def _decode_label_sets(
 
 CODECS = (
     Codec(RuleBoostingClassifier, _encode_rules, _decode_rules),
-    Codec(TreeBoostingClassifier, _encode_trees, _decode_trees),
+    Codec(TreeBoostingClassifier, _encode_trees, _decode_trees, before={"criterion": "newton"}),
 )

@@ -75,6 +75,6 @@ def _read(stream: IO[bytes], max_bytes: int) -> Any:
     budget = Budget(max_bytes)
     name, parameters, fitted = unpack(stream, budget).fields("estimator", "parameters", "fitted")
     codec = CODECS[name.choice(CODECS)]
-    model = codec.estimator(**decode_parameters(parameters, codec.estimator))
+    model = codec.estimator(**decode_parameters(parameters, codec))
     codec.decode(model, fitted, budget)
     return model

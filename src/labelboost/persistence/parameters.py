@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from labelboost.persistence.codec import Codec
 from labelboost.persistence.nodes import Malformed, Node
 from labelboost.validation.frames import show
 
@@ -36,13 +37,15 @@ def encode_parameters(model: Any) -> dict[str, Any]:
     return parameters
 
 
-def decode_parameters(node: Node, estimator: type[Any]) -> dict[str, Any]:
+def decode_parameters(node: Node, codec: Codec) -> dict[str, Any]:
     """Check that these are parameters of the class; it checks the values that concern it.
 
-    A parameter that is absent is newer than the file, and its default stands for what was before.
+    A parameter that is absent is newer than the file: it is set to what was done before there was
+    such a parameter, which is its default unless the codec says otherwise.
     """
+    estimator = codec.estimator
     known = inspect.signature(estimator).parameters
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = dict(codec.before)
     for name, member in node.members().items():
         if name not in known:
             raise Malformed(f"{estimator.__name__} has no parameter {show(name)}")
