@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelboost import RuleBoostingClassifier
+from labelboost import RuleBoostingClassifier, TreeBoostingClassifier
 from labelboost.data import Dataset
 from labelboost.estimators.base import BoostingClassifier
 from labelboost.report import write_report
 
 LOSSES = ("example_logistic", "label_logistic", "labelset_softmax")
+LEARNERS = ("rules", "trees")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -30,10 +31,15 @@ HOSTILE = (
 )
 
 
-def train(dataset: Dataset, **parameters: Any) -> BoostingClassifier:
-    settings = {"n_rules": 25, "random_state": 0, "max_conditions": 4, **parameters}
-    nominal = dataset.nominal_indices
-    model = RuleBoostingClassifier(**settings, categorical_features=nominal)
+def train(dataset: Dataset, learner: str = "rules", **parameters: Any) -> BoostingClassifier:
+    nominal = {"random_state": 0, "categorical_features": dataset.nominal_indices}
+    model: BoostingClassifier
+    if learner == "trees":
+        model = TreeBoostingClassifier(**{"n_trees": 8, **nominal, **parameters})
+    else:
+        model = RuleBoostingClassifier(
+            **{"n_rules": 25, "max_conditions": 4, **nominal, **parameters}
+        )
     return model.fit(dataset.X, dataset.Y)
 
 

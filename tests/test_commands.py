@@ -484,6 +484,11 @@ USAGE: list[tuple[str, str]] = [
     ("train - -m new.json.gz", "choose one of arff, libsvm, csv, tsv, parquet, npz"),
     ("train - -m new.json.gz --format csv --valid -", "only DATA can be standard input"),
     ("train odd.csv -m new.json.gz --no-such-thing", "No such option"),
+    ("train odd.csv -m new.json.gz --early-stopping loss", "add --valid DATA, or --validation-fr"),
+    (
+        "train odd.csv -m new.json.gz --valid odd.csv --validation-fraction 0.1",
+        "there are validation data already",
+    ),
     ("predict odd.csv -m -", "a model is read from a file"),
     ("predict odd.csv -m odd.json.gz --proba --scores", "choose one of these"),
     ("predict odd.csv -m odd.json.gz --top 0", "--top"),

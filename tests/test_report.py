@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from report_pages import (
     HOSTILE,
+    LEARNERS,
     LOSSES,
     SHARED_DATA,
     content_of,
@@ -90,11 +91,14 @@ def stored_values(packed: dict[str, dict[str, str]], shape: tuple[int, int]) -> 
     return values
 
 
+@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("decoding", ["known", "sign"])
-def test_contributions_add_up_for_every_loss(loss: str, decoding: str, tmp_path: Path) -> None:
+def test_contributions_add_up_for_every_loss(
+    learner: str, loss: str, decoding: str, tmp_path: Path
+) -> None:
     data = mixed_data()
-    model = train(data, loss=loss, decoding=decoding)
+    model = train(data, learner, loss=loss, decoding=decoding)
     new = mixed_data(n=60, seed=1)
     path = page_of(model, new, tmp_path)
     check_examples(path, model, new)
@@ -106,10 +110,12 @@ def test_contributions_add_up_for_every_loss(loss: str, decoding: str, tmp_path:
 
 @needs_data
 @pytest.mark.parametrize("name", ["bibtex", "flags", "birds"])
-def test_real_data(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_real_data(name: str, learner: str, tmp_path: Path) -> None:
     data = load_dataset(SHARED_DATA / f"{name}.npz")
     part = replace(data, X=sp.csr_array(data.X)[:150], Y=data.Y[:150])
-    model = train(part, n_rules=40, max_conditions=None)
+    many = {"n_trees": 40} if learner == "trees" else {"n_rules": 40, "max_conditions": None}
+    model = train(part, learner, **many)
     new = replace(data, X=sp.csr_array(data.X)[100:190], Y=data.Y[100:190])
     path = page_of(model, new, tmp_path, n_examples=50)
     content = content_of(path)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_pages import HOSTILE, LOSSES, hostile_data, mixed_data, page_of, train
+from report_pages import HOSTILE, LEARNERS, LOSSES, hostile_data, mixed_data, page_of, train
 
 from labelboost.data import Dataset, make_multilabel
 from labelboost.estimators.base import BoostingClassifier
@@ -209,11 +209,12 @@ def number(text: str) -> float:
     return float(text.split("\n", maxsplit=1)[0].replace("\u2212", "-"))
 
 
+@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_examples_show_sets_scores_and_contributions(
-    loss: str, open_page: Open, tmp_path: Path
+    learner: str, loss: str, open_page: Open, tmp_path: Path
 ) -> None:
-    model = train(mixed_data(), loss=loss)
+    model = train(mixed_data(), learner, loss=loss)
     data = mixed_data(n=90, seed=5)
     page = open_page(page_of(model, data, tmp_path))
     scores, predicted = model.decision_function(data.X), model.predict(data.X)
@@ -269,11 +270,14 @@ def test_examples_by_keyboard_and_filter(digits: Any, open_page: Open) -> None:
     page.wait_for_selector("text=No example is left")
 
 
+@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_hostile_names_are_shown_as_text(loss: str, open_page: Open, tmp_path: Path) -> None:
+def test_hostile_names_are_shown_as_text(
+    learner: str, loss: str, open_page: Open, tmp_path: Path
+) -> None:
     data = hostile_data()
     title = HOSTILE[0]
-    page = open_page(page_of(train(data, loss=loss), data, tmp_path, title=title))
+    page = open_page(page_of(train(data, learner, loss=loss), data, tmp_path, title=title))
     assert page.title() == title
     assert page.inner_text("h1") == title
     assert HOSTILE[1] in page.inner_text("#facts")

@@ -80,6 +80,7 @@ def train_command(estimators: Registry = ESTIMATORS) -> Callable[..., None]:
                 param_hint="--estimator",
             )
         settings = parse_parameters(parameters, estimator, estimators)
+        _check_validation(valid, settings)
         if model == STANDARD:
             raise typer.BadParameter("a model needs a file of its own", param_hint="--model")
         if data == STANDARD and valid == STANDARD:
@@ -155,6 +156,21 @@ def _fit(
                 option = f"--{name.replace('_', '-')}"
                 raise typer.BadParameter(str(error), param_hint=option) from error
         raise
+
+
+def _check_validation(valid: Path | None, settings: dict[str, Any]) -> None:
+    """Say in terms of options what the estimator would say in terms of arguments."""
+    fraction = settings.get("validation_fraction")
+    if valid is not None and fraction is not None:
+        raise typer.BadParameter(
+            "there are validation data already; leave out one of both",
+            param_hint="--valid and --validation-fraction",
+        )
+    if valid is None and fraction is None and settings.get("early_stopping") is not None:
+        raise typer.BadParameter(
+            "it needs validation data: add --valid DATA, or --validation-fraction 0.1 for example",
+            param_hint="--early-stopping",
+        )
 
 
 def _report(
