@@ -294,14 +294,15 @@ void Booster::copy_scores(std::size_t example, double* out) const {
 void Booster::draw_sample(std::uint64_t attempt) {
     const std::size_t examples = columns_->examples;
     coverage_.all = everything_;
-    if (!settings_.bootstrap && settings_.subsample >= 1.0) {
-        coverage_.sample = everything_;
-        coverage_.weights = weights_;
-        coverage_.sampled.assign(examples, 1);
-        return;
-    }
     if (!settings_.bootstrap) {
-        draw_subsample(attempt);
+        if (settings_.subsample < 1.0) {
+            draw_subsample(attempt);
+        } else {
+            coverage_.sample = everything_;
+            coverage_.weights = weights_;
+            coverage_.sampled.assign(examples, 1);
+        }
+        if (settings_.trees && !tickets_.empty()) count_tickets();
         return;
     }
     constexpr std::size_t kTogether = 1024;
@@ -351,6 +352,14 @@ void Booster::draw_subsample(std::uint64_t attempt) {
     coverage_.sample.clear();
     for (std::size_t n = 0; n < examples; ++n) {
         if (coverage_.sampled[n] != 0) coverage_.sample.push_back(static_cast<std::int32_t>(n));
+    }
+}
+
+void Booster::count_tickets() {
+    coverage_.multiplicity.assign(columns_->examples, 0);
+    for (const std::int32_t example : coverage_.sample) {
+        const auto n = static_cast<std::size_t>(example);
+        coverage_.multiplicity[n] = static_cast<std::uint32_t>(std::lround(coverage_.weights[n] / ticket_weights_[n]));
     }
 }
 

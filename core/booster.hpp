@@ -77,6 +77,7 @@ private:
     double mean_loss_of(const CopyScores& copy_scores_of) const;
     void draw_sample(std::uint64_t attempt);  // into coverage_
     void draw_subsample(std::uint64_t attempt);
+    void count_tickets();  // those of the sample
     std::vector<double> rule_head(const Coverage& coverage, double noise, double& quality, Interrupt& interrupt);
     double gain(double quality, double step) const;
     std::vector<std::int32_t> draw_features(std::uint64_t attempt, std::size_t condition);

@@ -52,7 +52,7 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
         bound_by_histogram(task, column, scratch, out);
         return;
     }
-    listing.collect(column, task.coverage.sample, task.coverage.sampled);
+    listing.collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
     // Without missing values both sides for them are the same.
     if (scratch.missing_side == Missing::right && listing.missing().empty()) return;
     const auto pairs = [&] { return select(listing.pairs(), piece); };
@@ -186,16 +186,16 @@ void Search::note_contenders(const ForEach& for_each_candidate, FeatureCandidate
 // All candidates of a numeric feature without an implicit value, in one walk from the front.
 void Search::screen_all(const Task& task, Scratch& scratch, FeatureCandidates& out) const {
     const Listing& listing = scratch.listing;
-    const std::size_t listed = listing.examples().size();
+    const std::size_t listed = listing.count_of_first(listing.examples().size());
     scratch.splits.resize(listing.splits());
     for (std::size_t s = 0; s < listing.splits(); ++s) scratch.splits[s] = listing.listed_before(s);
     walk_along(task, scratch, false, 0);
-    const std::size_t missing = settings_.trees ? listing.missing().size() : 0;
+    const std::size_t missing = settings_.trees ? listing.missing_count() : 0;
     const std::size_t missing_before = scratch.missing_in_part(0) ? missing : 0;
     note_contenders(
         [&](const auto& visit) {
             for (std::uint32_t s = 0; s < scratch.splits.size(); ++s) {
-                const std::size_t before = scratch.splits[s] + missing_before;
+                const std::size_t before = listing.count_of_first(scratch.splits[s]) + missing_before;
                 visit_sides(2 * s, before, listed + missing - before, scratch.screening, s, visit);
             }
         },
@@ -263,7 +263,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                   [&](std::size_t number, std::size_t thread) { work(group[number], scratch_[thread]); });
     };
     run(suitable, [&](std::size_t i, Scratch&) {
-        packed_[i].start(column(places[i]), coverage.sample, coverage.sampled, position_);
+        packed_[i].start(column(places[i]), coverage.sample, coverage.sampled, coverage.multiplicity, position_);
     });
     std::erase_if(suitable, [&](std::size_t i) { return !packed_[i].reliable(); });
     std::size_t listed = 0, splits = 0;
@@ -309,6 +309,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
         });
     }
     for (Scratch& scratch : scratch_) scratch.packed.flush();
+    const std::size_t covered = coverage.count(coverage.sample);
     for (const std::size_t i : suitable) {
         const PackedFeature& feature = packed_[i];
         const bool left = places[i].missing == Missing::left;
@@ -318,7 +319,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
             [&](const auto& visit) {
                 for (std::uint32_t s = 0; s < feature.splits(); ++s) {
                     const std::size_t before = feature.before(s, left);
-                    if (eligible(before, count - before)) visit(2 * s, feature.quality(s));
+                    if (eligible(before, covered - before)) visit(2 * s, feature.quality(s));
                 }
             },
             candidates[i]);
@@ -339,7 +340,7 @@ void Search::confirm(const Task& task, const Column& column, Scratch& scratch, d
     out.screened = false;
     std::erase_if(out.contenders, [&](const auto& contender) { return contender.quality > limit; });
     if (out.contenders.empty()) return;
-    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled);
+    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
     out.quality.assign(2 * scratch.listing.splits(), kInfinity);
     std::vector<bool> wanted(out.quality.size(), false);
     for (const auto& contender : out.contenders) {
@@ -389,7 +390,7 @@ void Search::bound_by_histogram(const Task& task, const Column& column, Scratch&
 void Search::settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const {
     const auto possible = [&](double quality) { return quality <= (1.0 - kBoundMargin) * scratch.reached; };
     if (std::none_of(out.optimistic.begin(), out.optimistic.end(), possible)) return;
-    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled);
+    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
     scratch.walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
     std::vector<bool> left_over(out.quality.size(), false);
     const auto slot = [&](const CandidatePair& pair) { return side == Side::part ? pair.part_slot : pair.rest_slot(); };

@@ -17,7 +17,7 @@ bool is_implicit(const Listing::Group& group) { return group.begin == group.end;
 }  // namespace
 
 void Listing::collect(const Column& column, const std::vector<std::int32_t>& sample,
-                      const std::vector<std::uint8_t>& sampled) {
+                      const std::vector<std::uint8_t>& sampled, const std::vector<std::uint32_t>& multiplicity) {
     if (!column.rank_of.empty() && cheaper_to_sort(sample.size(), column.example.size())) {
         list_by_sorting(column, sample);
     } else {
@@ -28,11 +28,29 @@ void Listing::collect(const Column& column, const std::vector<std::int32_t>& sam
     }
     find_groups(column, sample.size());
     count_splits(column, static_cast<std::uint32_t>(sample.size()), static_cast<std::uint32_t>(missing().size()));
+    count_coverage(sample, multiplicity);
+}
+
+void Listing::count_coverage(const std::vector<std::int32_t>& sample, const std::vector<std::uint32_t>& multiplicity) {
+    count_before_.clear();
+    if (multiplicity.empty()) return;
+    const auto total = [&](std::span<const std::int32_t> examples) {
+        std::uint32_t sum = 0;
+        for (const std::int32_t example : examples) sum += multiplicity[static_cast<std::size_t>(example)];
+        return sum;
+    };
+    covered_count_ = total(sample);
+    missing_count_ = total(missing());
+    count_before_.assign(listed_ + 1, 0);
+    for (std::size_t i = 0; i < listed_; ++i) {
+        count_before_[i + 1] = count_before_[i] + multiplicity[static_cast<std::size_t>(example_[i])];
+    }
 }
 
 void Listing::collect_counts(const Column& column, const std::vector<std::uint32_t>& counts) {
     example_.clear();
     groups_.clear();
+    count_before_.clear();
     std::uint32_t listed = 0;
     for (std::size_t rank = 0; rank + 1 < counts.size(); ++rank) {
         if (counts[rank] == 0) continue;
@@ -73,6 +91,12 @@ void Listing::pair_up() {
         pair_nominal();
     } else {
         pair_numeric();
+    }
+    if (count_before_.empty()) return;
+    for (CandidatePair& pair : pairs_) {
+        const std::uint32_t count = count_before_[pair.end] - count_before_[pair.begin];
+        if (pair.part_count > 0) pair.part_count = count;
+        if (pair.rest_count > 0) pair.rest_count = covered_count_ - missing_count_ - count;
     }
 }
 

@@ -20,7 +20,7 @@ struct Split {
 struct CandidatePair {
     std::uint32_t begin, end;              // the part, in the list of examples
     std::uint32_t added_begin, added_end;  // what the part has in addition to that of the pair before
-    std::uint32_t part_count, rest_count;  // numbers of examples; 0: not a candidate
+    std::uint32_t part_count, rest_count;  // how much is covered; 0: not a candidate
     std::uint32_t part_slot;               // two per split, in the order that decides ties
     bool starts_anew;                      // nothing in common with the pair before: all of the part is added
 
@@ -36,9 +36,10 @@ public:
         std::uint32_t count;
     };
 
-    // sample: covered examples, ascending; sampled: by example, 1 for these and 0 for others.
+    // sample: covered examples, ascending; sampled: by example, 1 for these and 0 for others; multiplicity: by example,
+    // what it counts for where coverage is counted, or empty if that is 1 for all.
     void collect(const Column& column, const std::vector<std::int32_t>& sample,
-                 const std::vector<std::uint8_t>& sampled);
+                 const std::vector<std::uint8_t>& sampled, const std::vector<std::uint32_t>& multiplicity);
 
     // The same without the examples themselves, from their numbers by rank; the last number counts those without a value.
     void collect_counts(const Column& column, const std::vector<std::uint32_t>& counts);
@@ -53,6 +54,11 @@ public:
     Split split(std::size_t s, const Column& column) const;
     // How many of examples() lie before a split of a numeric feature; nothing may be implicit.
     std::uint32_t listed_before(std::size_t s) const { return groups_[s].end; }
+    // What the first of examples(), and those without a value, count for.
+    std::uint32_t count_of_first(std::size_t n) const {
+        return count_before_.empty() ? static_cast<std::uint32_t>(n) : count_before_[n];
+    }
+    std::uint32_t missing_count() const { return count_before_.empty() ? missing_ : missing_count_; }
     const std::vector<CandidatePair>& pairs();  // made when asked for
     std::span<const std::int32_t> part(const CandidatePair& pair) const {
         return examples().subspan(pair.begin, pair.end - pair.begin);
@@ -66,6 +72,7 @@ private:
     void list_by_filtering(const Column& column, const std::vector<std::uint8_t>& sampled);
     void find_groups(const Column& column, std::size_t covered);
     void count_splits(const Column& column, std::uint32_t covered, std::uint32_t missing);
+    void count_coverage(const std::vector<std::int32_t>& sample, const std::vector<std::uint32_t>& multiplicity);
     void pair_up();
     void pair_numeric();
     void pair_nominal();
@@ -79,6 +86,9 @@ private:
     bool all_listed_ = false;
     bool paired_ = false;
     std::uint32_t covered_ = 0, missing_ = 0;  // numbers of examples
+    // If examples have a multiplicity: of those listed before, of all covered, and of those without a value.
+    std::vector<std::uint32_t> count_before_;
+    std::uint32_t covered_count_ = 0, missing_count_ = 0;
     std::vector<CandidatePair> pairs_;
 };
 

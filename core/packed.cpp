@@ -110,7 +110,11 @@ void PackedScorer::flush() {
 }
 
 void PackedFeature::start(const Column& column, const std::vector<std::int32_t>& sample,
-                          const std::vector<std::uint8_t>& sampled, const std::vector<std::int32_t>& position) {
+                          const std::vector<std::uint8_t>& sampled, const std::vector<std::uint32_t>& multiplicity,
+                          const std::vector<std::int32_t>& position) {
+    const auto count = [&](std::int32_t example) {
+        return multiplicity.empty() ? 1U : multiplicity[static_cast<std::size_t>(example)];
+    };
     const std::size_t ranks = column.ranks();
     const auto missing = static_cast<std::int32_t>(ranks);
     by_rank_.assign(ranks + 1, 0);
@@ -122,19 +126,21 @@ void PackedFeature::start(const Column& column, const std::vector<std::int32_t>&
         for (std::size_t i = 0; i < sample.size(); ++i) {
             const std::int32_t rank = column.rank_of[static_cast<std::size_t>(sample[i])];
             slot_[i] = rank < 0 ? missing : rank;
-            ++by_rank_[static_cast<std::size_t>(slot_[i])];
+            by_rank_[static_cast<std::size_t>(slot_[i])] += count(sample[i]);
         }
     } else {
+        std::uint32_t implicit = 0;
+        for (const std::int32_t example : sample) implicit += count(example);
         const auto list = [&](std::int32_t example, std::int32_t rank) {
             if (sampled[static_cast<std::size_t>(example)] == 0) return;
             listed_.push_back(position[static_cast<std::size_t>(example)]);
             slot_.push_back(rank);
-            ++by_rank_[static_cast<std::size_t>(rank)];
+            by_rank_[static_cast<std::size_t>(rank)] += count(example);
+            implicit -= count(example);
         };
         for (std::size_t i = 0; i < column.example.size(); ++i) list(column.example[i], column.rank[i]);
         for (const std::int32_t example : column.missing) list(example, missing);
-        by_rank_[static_cast<std::size_t>(column.implicit_rank)] +=
-            static_cast<std::uint32_t>(sample.size() - listed_.size());
+        by_rank_[static_cast<std::size_t>(column.implicit_rank)] += implicit;
     }
     missing_count_ = by_rank_.back();
     find_slots(column, ranks);

@@ -75,9 +75,10 @@ private:
 // The divisions of one feature, and what is known of them. Kept between nodes for its memory.
 class PackedFeature {
 public:
-    // Finds out which values there are. sampled, position: by example, whether it is in the node, and its number there.
+    // Finds out which values there are. sampled, multiplicity, position: by example, whether it is in the node, what it
+    // counts for (if empty, 1), and its number there.
     void start(const Column& column, const std::vector<std::int32_t>& sample, const std::vector<std::uint8_t>& sampled,
-               const std::vector<std::int32_t>& position);
+               const std::vector<std::uint32_t>& multiplicity, const std::vector<std::int32_t>& position);
     bool any_missing() const { return missing_count_ > 0; }
     std::size_t splits() const { return counts_.empty() ? 0 : counts_.size() - 1; }
     // Whether single precision will do: the row of the implicit value is a difference, which has to be a large one.

@@ -117,7 +117,7 @@ double Search::quality(const Region& region, Interrupt& interrupt) {
 Condition Search::condition(const Coverage& coverage, std::int32_t feature, std::size_t position) {
     const Column& column = columns_.features[static_cast<std::size_t>(feature)];
     Listing& listing = scratch_[0].listing;
-    listing.collect(column, coverage.sample, coverage.sampled);
+    listing.collect(column, coverage.sample, coverage.sampled, coverage.multiplicity);
     const Split split = listing.split(position / 2, column);
     const bool first = position % 2 == 0;
     if (column.nominal) {

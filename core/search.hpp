@@ -50,6 +50,15 @@ struct Region {
 struct Coverage : Region {
     std::vector<double> weights;        // by example; zero for what is not in the sample
     std::vector<std::uint8_t> sampled;  // by example; 1 for what is in `sample`, else 0
+    // By example: how many of its tickets are in the sample; empty if every example has but one. For trees only.
+    std::vector<std::uint32_t> multiplicity;
+
+    std::size_t count(const std::vector<std::int32_t>& examples) const {
+        if (multiplicity.empty()) return examples.size();
+        std::size_t counted = 0;
+        for (const std::int32_t example : examples) counted += multiplicity[static_cast<std::size_t>(example)];
+        return counted;
+    }
 };
 
 // The qualities of the candidates of one feature, two per split. Infinite: not a candidate, or out of the question.
@@ -160,10 +169,10 @@ private:
         }
         // The numbers of examples on both sides of a pair, those without a value included where they belong to one.
         std::size_t part_count(const CandidatePair& pair) const {
-            return pair.part_count + (missing_in_part(pair.part_slot) ? listing.missing().size() : 0);
+            return pair.part_count + (missing_in_part(pair.part_slot) ? listing.missing_count() : 0);
         }
         std::size_t rest_count(const CandidatePair& pair) const {
-            return pair.rest_count + (missing_in_part(pair.rest_slot()) ? listing.missing().size() : 0);
+            return pair.rest_count + (missing_in_part(pair.rest_slot()) ? listing.missing_count() : 0);
         }
     };
     struct Task {

@@ -34,7 +34,7 @@ void TreeGrower::find_division(std::size_t node) {
     Growing& growing = growing_[node];
     const std::size_t least = 2 * std::max<std::size_t>(settings_.min_coverage, 1);
     if (settings_.max_depth != 0 && growing.depth >= settings_.max_depth) return;
-    if (growing.region.sample.size() < least) return;
+    if (coverage_.count(growing.region.sample) < least) return;
     const auto mark = [&](std::uint8_t value) {
         for (const std::int32_t example : coverage_.sample) coverage_.sampled[static_cast<std::size_t>(example)] = value;
     };
@@ -69,7 +69,7 @@ void TreeGrower::divide(std::size_t node) {
     Region left, right;
     search_.partition(division, whole.sample, left.sample, right.sample);
     search_.sum_up_parts(whole, left, right, coverage_.weights, gradients_, interrupt_);
-    if (!division.missing_seen) division.missing_left = left.sample.size() >= right.sample.size();
+    if (!division.missing_seen) division.missing_left = coverage_.count(left.sample) >= coverage_.count(right.sample);
     search_.partition(division, whole.all, left.all, right.all);
     whole = {};
     nodes_[node].condition = division.condition;

@@ -104,6 +104,24 @@ def test_few_and_many_labels(
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("subsample", [0.6, 1.0])
+def test_whole_weights_count_as_repetitions(
+    criterion: str, loss: str, sparse: bool, subsample: float
+) -> None:
+    """Also where the fewest examples of a leaf, and the way of missing values, are concerned."""
+    X, Y, nominal = random_problem(seed=6, n=120)
+    weights = np.random.default_rng(1).choice([1.0, 2.0, 6.0], len(X))
+    model, default, trees = fit_both_trees(
+        X, Y, nominal, weights, X_core=sp.csr_array(X) if sparse else None, n_trees=4, loss=loss,
+        criterion=criterion, min_coverage=9, subsample=subsample, max_features=5,
+    )  # fmt: skip
+    assert_same_trees(model, default, trees)
+    assert any(rule.coverage < 9 for tree in trees for rule in tree)
+
+
 @pytest.mark.parametrize("name", ["flags", "emotions", "birds", "yeast"])
 @pytest.mark.parametrize(
     "parameters", grid()[7:14] + grid()[21:22] + grid()[49:56] + grid()[63:], ids=name_of

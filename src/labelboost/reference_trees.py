@@ -86,12 +86,14 @@ def evaluate_divisions(
     column: Floats,
     nominal: bool,
     statistics: tuple[Floats, Floats],
+    multiplicity: Ints,
     settings: Settings,
     noise: float,
 ) -> tuple[Floats, Floats]:
     """Constants (T) and qualities (D, T, 2) of both parts.
 
-    D is 2, missing values on the left or on the right, or 1 if there are none.
+    D is 2, missing values on the left or on the right, or 1 if there are none. `multiplicity` is
+    what each example counts for in `min_coverage`.
     """
     present = ~np.isnan(column)
     order = np.argsort(column, kind="stable")[: np.count_nonzero(present)]
@@ -101,7 +103,7 @@ def evaluate_divisions(
     quality = np.empty((directions, constants.size, 2))
     if constants.size == 0:
         return constants, quality
-    counts = sides(np.ones(column.size), order, ~present, starts, nominal)
+    counts = sides(multiplicity.astype(np.float64), order, ~present, starts, nominal)
     eligible: Bools = np.all(counts >= max(settings.min_coverage, 1), axis=-1)
     sums = [sides(x, order, ~present, starts, nominal) for x in statistics]
     for direction in range(directions):
@@ -137,18 +139,19 @@ def division_statistics(
 def divide(
     examples: Examples,
     weights: Floats,
+    multiplicity: Ints,
     node: Node,
     features: Sequence[int],
     settings: TreeSettings,
     root_noise: float,
 ) -> Division | None:
     """Find the best division (the first of equals), if it is better than none."""
-    X, w = examples.X[node.covered], weights[node.covered]
+    X, w, n = examples.X[node.covered], weights[node.covered], multiplicity[node.covered]
     (g, H), scoring = division_statistics(examples, settings)
     statistics = weighted(g[node.covered], w), weighted(H[node.covered], w)
     noise = NOISE * float(w.sum())
     found = [
-        evaluate_divisions(X[:, j], bool(examples.nominal[j]), statistics, scoring, noise)
+        evaluate_divisions(X[:, j], bool(examples.nominal[j]), statistics, n, scoring, noise)
         for j in features
     ]
     together = np.concatenate([quality.sum(axis=-1).ravel() for _, quality in found])
@@ -168,8 +171,8 @@ def divide(
     if np.isnan(column).any():
         missing = ("passes", "fails") if direction == 0 else ("fails", "passes")
     else:
-        left = Condition(feature, operators[0], value).covers(column).sum()
-        missing = ("assumed", "fails") if 2 * left >= column.size else ("fails", "assumed")
+        left = n[Condition(feature, operators[0], value).covers(column)].sum()
+        missing = ("assumed", "fails") if 2 * left >= n.sum() else ("fails", "assumed")
     return Division(
         Condition(feature, operators[0], value, missing[0]),
         Condition(feature, operators[1], value, missing[1]),
@@ -192,7 +195,8 @@ def grow_tree(
     n_examples, n_features = X.shape
     tickets = np.arange(n_examples) if tickets is None else tickets
     drawn_tickets = subsample(settings.seed, attempt, len(tickets), settings.subsample)
-    weights = sample_weight * np.bincount(tickets, drawn_tickets) / np.bincount(tickets)
+    multiplicity = np.bincount(tickets, drawn_tickets).round().astype(np.int64)
+    weights = sample_weight * multiplicity / np.bincount(tickets)
     drawn = weights > 0.0
     root_noise = NOISE * float(weights.sum())
     nodes: list[Node] = []
@@ -204,7 +208,9 @@ def grow_tree(
         )
         nodes.append(node)
         if settings.max_depth is None or len(conditions) < settings.max_depth:
-            node.division = divide(examples, weights, node, features, settings, root_noise)
+            node.division = divide(
+                examples, weights, multiplicity, node, features, settings, root_noise
+            )
         return node
 
     statistics, scoring = division_statistics(examples, settings)
