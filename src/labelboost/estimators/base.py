@@ -126,6 +126,8 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
         settings["max_features"] = resolve_max_features(self.max_features, data.schema.n_features)
         settings["seed"] = wishes.seed
         sampled = settings["bootstrap"] or settings.get("subsample", 1.0) < 1.0
+        # Samples are drawn from tickets, and trees count them in any case.
+        ticketed = sampled or settings.get("trees", False)
         booster = _core.Booster(
             self._columns(data.train.matrix, data.schema),
             data.train.labels,
@@ -135,7 +137,7 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
             sets=sets.vectors,
             set_weights=sets.weights,
             set_of=sets.set_of,
-            tickets=find_tickets(data.train.matrix, sets, data.train.weights) if sampled else None,
+            tickets=find_tickets(data.train.matrix, sets, data.train.weights) if ticketed else None,
             profiled=profiled,
         )
         control, begin = self._make_control(start, size, settings, wishes, data, sets)
