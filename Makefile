@@ -50,7 +50,7 @@ sanitize: $(VENV)/developed  ## run the core's tests under AddressSanitizer and 
 	PYTHONPATH=$(SANITIZED) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(BIN)/python -m pytest -n 2 -p no:cacheprovider tests/test_core.py tests/test_oracle.py tests/test_prediction.py \
-		tests/test_stages.py tests/test_label_sets.py \
+		tests/test_stages.py tests/test_label_sets.py tests/test_tree_oracle.py \
 		-k "not real_data and not instruction_set and not any_setting"
 
 oracle: $(VENV)/developed  ## compare core and reference in every setting, on whole data sets (long)

@@ -68,6 +68,7 @@ std::size_t PackedRows::part_width() const {
 // Roughly, in vector operations. Rows cost the more per example the more there is to a Hessian, but are made once for all
 // features; exact sums are worth it where few examples are listed, as in sparse data with few features drawn.
 bool PackedRows::pays(std::size_t examples, std::size_t listed, std::size_t splits) const {
+    // To make a row takes two passes over the labels; it saves one per listed example and four per split.
     if (form_.flat) return 2 * examples < listed + 4 * splits;
     if (!form_.joint) return true;
     const auto labels = static_cast<double>(form_.labels);

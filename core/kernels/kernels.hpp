@@ -104,7 +104,8 @@ struct Kernels {
     // out = whole - part, all aligned, size a multiple of kLanes.
     void (*subtract)(double* out, const double* whole, const double* part, std::size_t size);
 
-    // Quality of a complete head in flat form, and of a complete or single-label one in diagonal form; of the sums `whole - part` if there is a part.
+    // Quality of a complete head in flat form, and of a complete or single-label one in diagonal form; of the sums
+    // `whole - part` if there is a part.
     double (*score_flat)(const double* whole, const double* part, std::size_t labels, double l2, double noise);
     double (*score_diagonal)(const double* whole, const double* part, std::size_t labels, double l2, double noise,
                              bool single);

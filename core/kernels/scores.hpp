@@ -1,8 +1,8 @@
 // Qualities of candidates: how far the best head of a region lowers the objective (eq. 4 with the L2 term).
 //
-// Diagonal form: K divisions. Flat form: K squares. Joint form: a Cholesky factorisation of diag(additive) - Gram + l2 I, K^3 / 6
-// multiply-adds; no back substitution is needed, as the quality is -|L^-1 g|^2 / 2. Small systems are
-// solved eight at a time, one candidate per vector lane, so that no lane ever waits for another.
+// Flat form: K squares. Diagonal form: K divisions. Joint form: a Cholesky factorisation of diag(additive) - Gram + l2 I,
+// K^3 / 6 multiply-adds; no back substitution is needed, as the quality is -|L^-1 g|^2 / 2. Small systems are solved eight
+// at a time, one candidate per vector lane, so that no lane ever waits for another.
 #pragma once
 
 #include "cholesky.hpp"
