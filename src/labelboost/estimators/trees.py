@@ -47,8 +47,8 @@ class TreeBoostingClassifier(BoostingClassifier):
         Most leaves per tree. Many small trees overfit less than few large ones, and are easier to
         read.
     min_coverage : int, default=5
-        Fewest examples of the sample in each leaf. If all weights are whole numbers, an example
-        counts for as many as its weight says.
+        Fewest examples of the sample in each leaf. If all weights are whole numbers (and not more
+        than eight in the mean, or 65,536 in total), an example counts as often as its weight says.
     growth : {"best_first", "by_level"}, default="best_first"
         Which node is divided next; it matters only if `max_leaves` ends the growth of a tree.
     criterion : {"gradient", "newton"}, default="gradient"
