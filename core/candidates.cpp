@@ -188,31 +188,15 @@ void Search::screen_all(const Task& task, Scratch& scratch, FeatureCandidates& o
     const Listing& listing = scratch.listing;
     const std::size_t listed = listing.count_of_first(listing.examples().size());
     scratch.splits.resize(listing.splits());
-    for (std::size_t s = 0; s < listing.splits(); ++s) scratch.splits[s] = listing.listed_before(s);
-    walk_along(task, scratch, false, 0);
     const std::size_t missing = settings_.trees ? listing.missing_count() : 0;
     const std::size_t missing_before = scratch.missing_in_part(0) ? missing : 0;
-    note_contenders(
-        [&](const auto& visit) {
-            for (std::uint32_t s = 0; s < scratch.splits.size(); ++s) {
-                const std::size_t before = listing.count_of_first(scratch.splits[s]) + missing_before;
-                visit_sides(2 * s, before, listed + missing - before, scratch.screening, s, visit);
-            }
-        },
-        out);
-}
-
-// Calls visit(slot, quality) for what has been screened of split number s of a walk: for rules either side that is a
-// candidate, for trees both together.
-template <typename Visit>
-void Search::visit_sides(std::uint32_t slot, std::size_t before, std::size_t behind, const Screening& screening,
-                         std::size_t s, const Visit& visit) const {
-    if (settings_.trees) {
-        if (eligible(before, behind)) visit(slot & ~1U, screening.before(s) + screening.behind(s));
-        return;
+    for (std::uint32_t s = 0; s < listing.splits(); ++s) {
+        const std::uint32_t end = listing.listed_before(s);
+        const std::size_t before = listing.count_of_first(end) + missing_before;
+        const std::size_t behind = listed + missing - before;
+        scratch.splits[s] = {end, 2 * s, eligible(before, behind), eligible(behind, before)};
     }
-    if (eligible(before, behind)) visit(slot, screening.before(s));
-    if (eligible(behind, before)) visit(slot ^ 1U, screening.behind(s));
+    walk_along(task, scratch, false, out);
 }
 
 // The candidates of some pairs, in a walk for each run from where its parts begin.
@@ -222,16 +206,11 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
         const std::size_t end = end_of_run(pairs, begin);
         const std::span<const CandidatePair> run = pairs.subspan(begin, end - begin);
         scratch.splits.resize(run.size());
-        for (std::size_t i = 0; i < run.size(); ++i) scratch.splits[i] = run[i].end - run[i].begin;
-        walk_along(task, scratch, run.front().begin > 0, run.front().part_slot);
-        note_contenders(
-            [&](const auto& visit) {
-                for (std::size_t i = 0; i < run.size(); ++i) {
-                    visit_sides(run[i].part_slot, scratch.part_count(run[i]), scratch.rest_count(run[i]),
-                                scratch.screening, i, visit);
-                }
-            },
-            out);
+        for (std::size_t i = 0; i < run.size(); ++i) {
+            const std::size_t part = scratch.part_count(run[i]), rest = scratch.rest_count(run[i]);
+            scratch.splits[i] = {run[i].end - run[i].begin, run[i].part_slot, eligible(part, rest), eligible(rest, part)};
+        }
+        walk_along(task, scratch, run.front().begin > 0, out);
         begin = end;
     }
 }
@@ -326,12 +305,34 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
     }
 }
 
-void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, std::uint32_t part_slot) const {
-    const bool with_missing = !scratch.listing.missing().empty() && scratch.missing_in_part(part_slot);
-    scratch.screening.run(task.gradients, task.coverage.weights,
-                          {scratch.listing.examples(), from_the_back, scratch.splits,
-                           with_missing ? &scratch.missing : nullptr, with_missing ? scratch.missing_weight : 0.0},
-                          scratch.total, scratch.total_weight, kNoise * task.coverage.weight, scratch.activity);
+void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, FeatureCandidates& out) const {
+    const bool with_missing = !scratch.listing.missing().empty() && scratch.missing_in_part(scratch.splits.front().slot);
+    const Screening::Walk walk{scratch.listing.examples(), from_the_back, scratch.splits,
+                               with_missing ? &scratch.missing : nullptr, with_missing ? scratch.missing_weight : 0.0};
+    const double noise = kNoise * task.coverage.weight;
+    out.screened = true;
+    Screening& screening = scratch.screening;
+    if (Screening::by_leaps(form_, settings_)) {
+        screening.leap(task.gradients, task.coverage.weights, walk, scratch.place, scratch.total, scratch.total_weight, noise,
+                       scratch.activity);
+        task.interrupt.check();
+        return;
+    }
+    screening.run(task.gradients, task.coverage.weights, walk, scratch.total, scratch.total_weight, noise,
+                  scratch.activity);
+    note_contenders(
+        [&](const auto& visit) {
+            for (std::size_t s = 0; s < scratch.splits.size(); ++s) {
+                const Screening::WalkSplit& split = scratch.splits[s];
+                if (settings_.trees) {  // both sides together
+                    if (split.before) visit(split.slot & ~1U, screening.before(s) + screening.behind(s));
+                    continue;
+                }
+                if (split.before) visit(split.slot, screening.before(s));
+                if (split.behind) visit(split.slot ^ 1U, screening.behind(s));
+            }
+        },
+        out);
     task.interrupt.check();
 }
 

@@ -143,19 +143,23 @@ void Listing::list_by_filtering(const Column& column, const std::vector<std::uin
 }
 
 void Listing::find_groups(const Column& column, std::size_t covered) {
-    groups_.clear();
-    std::size_t before_implicit = 0;
+    // As above: always stored, kept only at the end of a group.
     const auto listed = static_cast<std::uint32_t>(listed_);
-    for (std::uint32_t begin = 0; begin < listed;) {
-        std::uint32_t end = begin + 1;
-        while (end < listed && rank_[end] == rank_[begin]) ++end;
-        groups_.push_back({rank_[begin], begin, end, end - begin});
-        if (rank_[begin] < column.implicit_rank) before_implicit = groups_.size();
-        begin = end;
+    groups_.resize(listed);
+    std::size_t found = 0;
+    std::uint32_t begin = 0;
+    for (std::uint32_t i = 0; i < listed; ++i) {
+        groups_[found] = {rank_[i], begin, i + 1, i + 1 - begin};
+        const bool ends = i + 1 == listed || rank_[i + 1] != rank_[i];
+        found += ends ? 1 : 0;
+        begin = ends ? i + 1 : begin;
     }
+    groups_.resize(found);
     const auto implicit = static_cast<std::uint32_t>(covered - example_.size());
     if (implicit > 0) {
-        const auto place = groups_.begin() + static_cast<std::ptrdiff_t>(before_implicit);
+        const auto place = std::partition_point(groups_.begin(), groups_.end(), [&](const Group& group) {
+            return group.rank < column.implicit_rank;
+        });
         groups_.insert(place, {column.implicit_rank, 0, 0, implicit});
     }
 }

@@ -6,7 +6,7 @@ namespace labelboost {
 namespace {
 
 constexpr std::size_t kMostJointLabels = 32;
-constexpr std::size_t kMostDiagonalLabels = 64;
+constexpr std::size_t kMostDiagonalLabels = kMostScreenLabels;
 constexpr std::size_t kMostBinsPerSign = 8;
 constexpr std::size_t kFewestSplits = 12;
 
@@ -28,6 +28,8 @@ bool Screening::pays(std::size_t examples, std::size_t splits) {
     return splits >= kFewestSplits && 8 * splits >= examples;
 }
 
+bool Screening::by_leaps(const Form& form, const Settings& settings) { return form.joint && !settings.trees; }
+
 Screening::Screening(const Form& form, const Settings& settings) : form_(form), settings_(settings) {
     if (!possible(form, settings)) return;
     if (settings.binned_candidates()) {
@@ -36,14 +38,21 @@ Screening::Screening(const Form& form, const Settings& settings) : form_(form), 
             bins_for_.push_back(static_cast<float>(most_bins(n, settings)));
         }
     }
-    scratch_.resize(screen_scratch_size(form.labels, most_bins(form.labels, settings)));
+    const std::size_t bins = most_bins(form.labels, settings);
+    if (by_leaps(form, settings)) {
+        scratch_.resize(leap_scratch_size(form.labels, bins));
+        waiting_sums_.resize(leap_sums_size(form.labels));
+    } else {
+        scratch_.resize(screen_scratch_size(form.labels, bins));
+    }
     sums_before_.resize(form.size());
 }
 
-void Screening::run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk,
-                    const AlignedVector& total, double total_weight, double noise, ActivityMark& activity) {
+bool Screening::by_sign() const { return most_bins(form_.labels, settings_) == 1 && !settings_.bins.exact; }
+
+void Screening::line_up(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk) {
     // Nothing behind the last split needs to be walked along.
-    const std::size_t count = walk.splits.back();
+    const std::size_t count = walk.splits.back().end;
     const auto* const examples = walk.examples.data();
     const std::size_t last = walk.examples.size() - 1;
     rows_.resize(count);
@@ -54,14 +63,22 @@ void Screening::run(const Gradients& gradients, const std::vector<double>& weigh
         weights_[i] = static_cast<float>(weights[static_cast<std::size_t>(example)]);
     }
     wanted_.assign(count, 0);
+    for (const WalkSplit& split : walk.splits) {
+        wanted_[split.end - 1] = static_cast<std::uint8_t>((split.before ? 1 : 0) | (split.behind ? 2 : 0));
+    }
+}
+
+void Screening::run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk,
+                    const AlignedVector& total, double total_weight, double noise, ActivityMark& activity) {
+    line_up(gradients, weights, walk);
+    const std::size_t count = rows_.size();
     place_.resize(walk.splits.size());
     // Results stand in the order of the kernels' lanes: column by column, as it were.
     std::size_t begin = 0, column = 0, first_of_column = 0;
     std::size_t size = std::min(kScreenBlock, count);
     std::size_t steps = screen_steps(size);
     for (std::size_t s = 0; s < walk.splits.size(); ++s) {
-        const std::size_t position = walk.splits[s] - 1;
-        wanted_[position] = 1;
+        const std::size_t position = walk.splits[s].end - 1;
         while (position >= begin + size) {
             begin += size;
             size = std::min(kScreenBlock, count - begin);
@@ -74,41 +91,81 @@ void Screening::run(const Gradients& gradients, const std::vector<double>& weigh
         }
         place_[s] = static_cast<std::uint32_t>(begin + kScreenLanes * (position - begin - first_of_column) + column);
     }
-    score_blocks(walk, total, total_weight, noise, activity);
-}
-
-void Screening::score_blocks(const Walk& walk, const AlignedVector& total, double total_weight, double noise,
-                             ActivityMark& activity) {
-    const ActivityScope summing(activity, Activity::summing);
-    const Kernels& kernels = active_kernels();
-    const bool by_sign = most_bins(form_.labels, settings_) == 1 && !settings_.bins.exact;
-    const auto kernel = !form_.joint ? kernels.screen_diagonal : by_sign ? kernels.screen_signed : kernels.screen_joint;
-    const std::size_t count = rows_.size();
-    double weight_before = walk.start_weight;
     before_quality_.resize(screen_result_size(count));
     behind_quality_.resize(screen_result_size(count));
+    const Kernels& kernels = active_kernels();
+    const auto kernel = !form_.joint ? kernels.screen_diagonal : by_sign() ? kernels.screen_signed : kernels.screen_joint;
+    score_blocks(walk, total, total_weight, noise, activity, [&](const ScreenTask& task, std::size_t start) {
+        kernel(task, scratch_.data(), before_quality_.data() + start, behind_quality_.data() + start);
+    });
+}
+
+void Screening::begin_leaps(double reached, const AlignedVector& total) {
+    // Gains are not negative, so nothing needs to be better than that.
+    leaps_.reached = static_cast<float>(std::min(reached, 0.0));
+    leaps_.total = total.data();
+    leaps_.sums = waiting_sums_.data();
+    leaps_.waiting = 0;
+    leaps_.found = 0;
+}
+
+void Screening::leap(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, std::size_t feature,
+                     const AlignedVector& total, double total_weight, double noise, ActivityMark& activity) {
+    line_up(gradients, weights, walk);
+    slots_.resize(rows_.size());
+    for (const WalkSplit& split : walk.splits) slots_[split.end - 1] = split.slot;
+    const std::size_t most = leaps_.found + 2 * rows_.size() + kScreenLanes * kLeap;
+    if (findings_.size() < most) findings_.resize(2 * most);
+    leaps_.findings = findings_.data();
+    const auto kernel = by_sign() ? active_kernels().leap_signed : active_kernels().leap_joint;
+    score_blocks(walk, total, total_weight, noise, activity, [&](ScreenTask& task, std::size_t start) {
+        task.slots = slots_.data() + start;
+        task.feature = static_cast<std::uint32_t>(feature);
+        kernel(task, leaps_, scratch_.data());
+    });
+}
+
+void Screening::finish_leaps(double noise, ActivityMark& activity) {
+    if (leaps_.waiting == 0) return;
+    const ActivityScope summing(activity, Activity::summing);
+    const auto kernel = by_sign() ? active_kernels().leap_signed : active_kernels().leap_joint;
+    kernel(task(noise, activity), leaps_, scratch_.data());
+}
+
+ScreenTask Screening::task(double noise, ActivityMark& activity) const {
+    ScreenTask task{};
+    task.labels = form_.labels;
+    task.l2 = settings_.l2;
+    task.noise = noise;
+    task.bins_for = bins_for_.empty() ? nullptr : bins_for_.data();
+    task.exact = settings_.bins.exact;
+    task.single = settings_.single_head;
+    task.activity = &activity;
+    return task;
+}
+
+template <typename Score>
+void Screening::score_blocks(const Walk& walk, const AlignedVector& total, double total_weight, double noise,
+                             ActivityMark& activity, const Score& score) {
+    const ActivityScope summing(activity, Activity::summing);
+    const std::size_t count = rows_.size();
+    double weight_before = walk.start_weight;
     if (walk.start != nullptr) {
         std::copy(walk.start->begin(), walk.start->end(), sums_before_.begin());
     } else {
         std::fill(sums_before_.begin(), sums_before_.end(), 0.0);
     }
+    ScreenTask block = task(noise, activity);
+    block.total = total.data();
+    block.total_weight = total_weight;
+    block.before = sums_before_.data();
+    block.weight_before = &weight_before;
     for (std::size_t start = 0; start < count; start += kScreenBlock) {
-        const ScreenTask task{rows_.data() + start,
-                              weights_.data() + start,
-                              wanted_.data() + start,
-                              std::min(kScreenBlock, count - start),
-                              form_.labels,
-                              total.data(),
-                              sums_before_.data(),
-                              total_weight,
-                              &weight_before,
-                              settings_.l2,
-                              noise,
-                              bins_for_.empty() ? nullptr : bins_for_.data(),
-                              settings_.bins.exact,
-                              settings_.single_head,
-                              &activity};
-        kernel(task, scratch_.data(), before_quality_.data() + start, behind_quality_.data() + start);
+        block.rows = rows_.data() + start;
+        block.weights = weights_.data() + start;
+        block.wanted = wanted_.data() + start;
+        block.count = std::min(kScreenBlock, count - start);
+        score(block, start);
     }
 }
 

@@ -22,23 +22,48 @@ public:
     // Whether it pays for a list with so many examples and splits.
     static bool pays(std::size_t examples, std::size_t splits);
 
-    // Examples in the order in which they join a growing region, and where there are splits: after so many examples each.
+    // Whether it is done by leaps: not where the two sides of a split count together.
+    static bool by_leaps(const Form& form, const Settings& settings);
+
+    // After so many examples there is a split. The region before it has a number as a candidate, the one behind it the
+    // number that differs in the last bit; both may be too small to be one.
+    struct WalkSplit {
+        std::uint32_t end;
+        std::uint32_t slot;
+        bool before, behind;
+    };
+    // Examples in the order in which they join a growing region, and where there are splits.
     struct Walk {
         std::span<const std::int32_t> examples;
         bool from_the_back;
-        std::span<const std::uint32_t> splits;
+        std::span<const WalkSplit> splits;
         const AlignedVector* start = nullptr;  // sums of what is in the region from the beginning; null: nothing
         double start_weight = 0.0;
     };
     // Scores the region before each split, and the one behind it. weights: by example; total: sums of both together.
     void run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, const AlignedVector& total,
              double total_weight, double noise, ActivityMark& activity);
+    // By leaps instead: begin with what is reached and the sums of all that is covered, go along the features one by one,
+    // and finish; then all the candidates that may be the best are among the findings.
+    void begin_leaps(double reached, const AlignedVector& total);
+    void leap(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, std::size_t feature,
+              const AlignedVector& total, double total_weight, double noise, ActivityMark& activity);
+    void finish_leaps(double noise, ActivityMark& activity);
+    std::span<const ScreenFinding> findings() const { return std::span(findings_).first(leaps_.found); }
+
     // The qualities of the regions before and behind split s; -infinity: not decided.
     double before(std::size_t s) const { return static_cast<double>(before_quality_[place_[s]]); }
     double behind(std::size_t s) const { return static_cast<double>(behind_quality_[place_[s]]); }
 
 private:
-    void score_blocks(const Walk& walk, const AlignedVector& total, double total_weight, double noise, ActivityMark& activity);
+    // Calls score(task, start) for each block of examples.
+    template <typename Score>
+    void score_blocks(const Walk& walk, const AlignedVector& total, double total_weight, double noise,
+                      ActivityMark& activity, const Score& score);
+    void line_up(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk);
+    bool by_sign() const;
+    // What does not depend on the examples.
+    ScreenTask task(double noise, ActivityMark& activity) const;
 
     Form form_;
     const Settings& settings_;
@@ -48,8 +73,12 @@ private:
     std::vector<const float*> rows_;
     std::vector<float> weights_;
     std::vector<std::uint8_t> wanted_;
+    std::vector<std::uint32_t> slots_;
     AlignedVectorOf<float> before_quality_, behind_quality_;  // as the kernels leave them
     std::vector<std::uint32_t> place_;                        // where the results of a split stand
+    LeapState leaps_;
+    AlignedVectorOf<float> waiting_sums_;
+    std::vector<ScreenFinding> findings_;
 };
 
 }  // namespace labelboost

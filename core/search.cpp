@@ -147,6 +147,7 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
         pool_.run(places.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
             const std::size_t i = order[number];
             scratch_[thread].missing_side = places[i].missing;
+            scratch_[thread].place = i;
             work(column(places[i]), scratch_[thread], candidates[i]);
         });
         score_rest();
@@ -162,7 +163,10 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
         const ActivityScope evaluating(activity(), Activity::evaluating);
         anchored_ = form_.with_slack && anchor_.prepare(task.coverage.total, noise, task.interrupt);
     }
-    for (Scratch& scratch : scratch_) scratch.scorer.begin(noise, task.interrupt);
+    for (Scratch& scratch : scratch_) {
+        scratch.scorer.begin(noise, task.interrupt);
+        scratch.screening.begin_leaps(incumbent, task.coverage.total);
+    }
     if (PackedRows::possible(form_, settings_)) screen_packed(task, places, candidates);
     if (pool_.size() == 1) {
         for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
@@ -172,6 +176,7 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
         scan_in_pieces(task, places, order, candidates);
     }
     if (Screening::possible(form_, settings_) || PackedRows::possible(form_, settings_)) {
+        take_findings(task, candidates);
         const double worst = (1.0 - kScreenMargin) * reach();
         for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
             if (feature.screened) confirm(task, column, scratch, worst, feature);
@@ -199,6 +204,7 @@ void Search::scan_in_pieces(const Task& task, const std::vector<Place>& places, 
         const std::size_t i = kPieces * order[number / kPieces] + number % kPieces;
         if (candidates[i / kPieces].screened) return;
         scratch_[thread].missing_side = places[i / kPieces].missing;
+        scratch_[thread].place = i / kPieces;
         scan(task, column(places[i / kPieces]), scratch_[thread], {i % kPieces, kPieces}, pieces[i]);
     });
     score_rest();
@@ -214,6 +220,19 @@ void Search::scan_in_pieces(const Task& task, const std::vector<Place>& places, 
 void Search::score_rest() {
     const ActivityScope evaluating(activity(), Activity::evaluating);
     for (Scratch& scratch : scratch_) scratch.scorer.flush();
+}
+
+// Hands what was found by leaps to the features that it belongs to.
+void Search::take_findings(const Task& task, std::vector<FeatureCandidates>& candidates) {
+    for (Scratch& scratch : scratch_) {
+        scratch.screening.finish_leaps(kNoise * task.coverage.weight, scratch.activity);
+        for (const ScreenFinding& finding : scratch.screening.findings()) {
+            FeatureCandidates& feature = candidates[finding.feature];
+            const auto quality = static_cast<double>(finding.quality);
+            feature.contenders.push_back({finding.slot, quality});
+            if (quality > -kInfinity) feature.best = std::min(feature.best, quality);
+        }
+    }
 }
 
 void Search::sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients,

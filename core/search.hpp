@@ -145,10 +145,11 @@ private:
         AlignedVector missing;      // the sums of the examples without a value, if they belong to a side
         double missing_weight = 0.0;
         std::vector<double> products;
-        std::vector<std::uint32_t> splits;
+        std::vector<Screening::WalkSplit> splits;
         double total_weight = 0.0;  // of the examples in `total`
         double reached = 0.0;  // the best quality that this thread knows of
         double work = 0.0;
+        std::size_t place = 0;  // the number of the feature
         Missing missing_side = Missing::dropped;
         PackedScorer packed;
         ActivityMark activity;
@@ -202,21 +203,19 @@ private:
     void scan_in_pieces(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                         std::vector<FeatureCandidates>& candidates);
     void score_rest();
+    void take_findings(const Task& task, std::vector<FeatureCandidates>& candidates);
     void scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
     void scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                       const std::vector<bool>* wanted, FeatureCandidates& out) const;
     void screen_all(const Task& task, Scratch& scratch, FeatureCandidates& out) const;
     void screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                      FeatureCandidates& out) const;
-    // Screens the splits in `scratch`; the parts are those of such slots.
-    void walk_along(const Task& task, Scratch& scratch, bool from_the_back, std::uint32_t part_slot) const;
+    // Screens the splits in `scratch`.
+    void walk_along(const Task& task, Scratch& scratch, bool from_the_back, FeatureCandidates& out) const;
     // Whether a side with so many examples is a candidate, or if both sides are wanted, whether both are large enough.
     bool eligible(std::size_t count, std::size_t other) const {
         return count >= least_coverage() && (!settings_.trees || other >= least_coverage());
     }
-    template <typename Visit>
-    void visit_sides(std::uint32_t slot, std::size_t before, std::size_t behind, const Screening& screening,
-                     std::size_t s, const Visit& visit) const;
     template <typename ForEach>
     static void note_contenders(const ForEach& for_each_candidate, FeatureCandidates& out);
     void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;

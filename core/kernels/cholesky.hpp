@@ -30,14 +30,13 @@ inline void reduce_columns(T* system, std::size_t n, std::size_t i, std::size_t 
     for (std::size_t c = 0; c < kColumns; ++c) store(own + kStep * c) = total[c];
 }
 
-// The qualities of interleaved systems. `kept` receives the smallest share of a diagonal element that is left
-// in its pivot, a measure of how many digits of the result are right.
+// The qualities of interleaved systems, which are replaced by U, but for its diagonal, by the inverses of that. `lost` receives whether less than this share of a
+// diagonal element is left in its pivot, so that few digits of the result are right.
 template <typename T>
-inline VecOf<T> factorise_lanes(T* system, std::size_t n, T noise, VecOf<T>* kept) {
+inline VecOf<T> factorise_lanes(T* system, std::size_t n, T noise, T least_kept, MaskOf<T>* lost) {
     constexpr std::size_t kStep = Lanes<T>::kCount;
     const VecOf<T> one = broadcast(T(1));
     VecOf<T> total = {};
-    VecOf<T> smallest = one;
     for (std::size_t i = 0; i < n; ++i) {
         T* row = system + kStep * lane_row(i, n);
         const VecOf<T> diagonal = load(row);
@@ -46,19 +45,19 @@ inline VecOf<T> factorise_lanes(T* system, std::size_t n, T noise, VecOf<T>* kep
         for (; j <= n; ++j) reduce_columns<T, 1>(system, n, i, j);
         const VecOf<T> pivot = load(row);
         const MaskOf<T> usable = pivot > maximum(T(kSingular) * diagonal, broadcast(noise));
-        const VecOf<T> inverse = select(usable, one / square_root(select(usable, pivot, one)), VecOf<T>{});
-        // Divided where there is anything to divide by: unknowns with an empty row are not in doubt.
-        if (kept != nullptr) smallest = minimum(smallest, select(diagonal > broadcast(noise), pivot / diagonal, one));
+        const VecOf<T> inverse = select(usable, inverse_root(select(usable, pivot, one)), VecOf<T>{});
+        // Unknowns with an empty row have nothing to lose.
+        if (lost != nullptr) *lost |= (diagonal > broadcast(noise)) & (pivot < least_kept * diagonal);
+        store(row) = inverse;
         for (std::size_t c = 1; c <= n - i; ++c) store(row + kStep * c) *= inverse;
         const VecOf<T> z = load(row + kStep * (n - i));
         total += z * z;
     }
-    if (kept != nullptr) *kept = smallest;
     return T(-0.5) * total;
 }
 
 void score_lanes(double* system, std::size_t n, double noise, double* quality) {
-    store(quality) = factorise_lanes<double>(system, n, noise, nullptr);
+    store(quality) = factorise_lanes<double>(system, n, noise, 0.0, nullptr);
 }
 
 // One system at a time, vectorised along the columns: for dimensions whose eight systems outgrow the cache.

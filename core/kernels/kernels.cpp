@@ -4,6 +4,7 @@
 #include "cholesky.hpp"
 #include "draws.hpp"
 #include "label_bins.hpp"
+#include "leaps.hpp"
 #include "losses.hpp"
 #include "packed.hpp"
 #include "predict.hpp"
@@ -50,6 +51,8 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     screen_joint,
     screen_signed,
     screen_diagonal,
+    leap_joint,
+    leap_signed,
     pack_joint,
     add_floats,
     score_packed,

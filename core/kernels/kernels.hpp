@@ -15,7 +15,11 @@
 namespace labelboost {
 
 // Examples that a screening kernel takes at a time, at most: few enough for sums in single precision.
-constexpr std::size_t kScreenBlock = 4096;
+constexpr std::size_t kScreenBlock = 2048;
+// Labels that screening kernels can deal with, at most.
+constexpr std::size_t kMostScreenLabels = 64;
+// Examples per lane between two systems (see leaps.hpp).
+constexpr std::size_t kLeap = 8;
 // Single precision is trusted as long as no pivot lost more than all but this share of its diagonal element.
 constexpr float kLeastKept = 2e-3f;
 
@@ -29,7 +33,9 @@ constexpr std::size_t kScreenGroup = 16;
 struct ScreenTask {
     const float* const* rows;    // gradients in single precision, padded to 16
     const float* weights;        // of the examples, one after the other
-    const std::uint8_t* wanted;  // not 0: there is a split behind the example
+    const std::uint8_t* wanted;  // bit 0, 1: the region up to, or behind, the example is a candidate
+    const std::uint32_t* slots;  // numbers of the former candidates; those of the latter differ in the last bit
+    std::uint32_t feature;       // a number for it
     std::size_t count;           // at most kScreenBlock
     std::size_t labels;
     const double* total;    // sums of all examples of the feature, in the kernel's form
@@ -41,6 +47,38 @@ struct ScreenTask {
     bool exact;             // aggregation
     bool single;            // single-label heads, in diagonal form
     ActivityMark* activity;
+};
+
+// A candidate that may be the best. quality: approximate, or -infinity if it could not be told.
+struct ScreenFinding {
+    std::uint32_t feature, slot;
+    float quality;
+};
+
+// What a search by leaps knows of the features so far.
+struct LeapState {
+    // Regions that are to be looked at: the examples that join them, and which candidates arise.
+    struct Lane {
+        const float* rows[kLeap];
+        float weights[kLeap];
+        bool wanted[kLeap];
+        std::uint32_t slots[kLeap];
+        std::size_t count;
+        std::uint32_t feature;
+        float region;  // sum of the weights at the beginning
+        float least;   // regions of smaller weight, found by subtraction, are in doubt
+    };
+
+    float reached = 0.0f;           // a quality that something has
+    const double* total = nullptr;  // sums of all that is covered
+    float* sums = nullptr;          // of the regions: leap_sums_size(labels)
+    std::size_t waiting = 0;
+    Lane lanes[16] = {};
+    ScreenFinding* findings = nullptr;
+    std::size_t found = 0;
+
+    // What is worse than this, by an approximate quality or bound, cannot be the best.
+    [[gnu::always_inline]] float limit() const { return (1.0f - 2e-3f) * reached; }
 };
 
 // What is known of the gain of the best head of a region.
@@ -138,6 +176,10 @@ struct Kernels {
     void (*screen_joint)(const ScreenTask& task, float* scratch, float* first, float* rest);
     void (*screen_signed)(const ScreenTask& task, float* scratch, float* first, float* rest);
     void (*screen_diagonal)(const ScreenTask& task, float* scratch, float* first, float* rest);
+    // The same for candidates on their own, of which only those are found that may be the best. Without examples, what
+    // waits is brought to an end. findings: room for two per example and all that waits. scratch: leap_scratch_size.
+    void (*leap_joint)(const ScreenTask& task, LeapState& state, float* scratch);
+    void (*leap_signed)(const ScreenTask& task, LeapState& state, float* scratch);
 
     // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
@@ -194,6 +236,16 @@ constexpr std::size_t screen_scratch_size(std::size_t labels, std::size_t bins_p
     const std::size_t exact = labels * (labels + 3) / 2;
     const std::size_t binned = 2 * labels + 2 * labels * bins + bins * bins + bins * (bins + 3) / 2;
     return 16 * (gathered + sums + (exact > binned ? exact : binned));
+}
+
+// The same for leaps, and floats for the sums of what waits.
+constexpr std::size_t leap_sums_size(std::size_t labels) { return 16 * (2 * labels + labels * (labels + 1) / 2 + 1); }
+constexpr std::size_t leap_scratch_size(std::size_t labels, std::size_t bins_per_sign) {
+    constexpr std::size_t kSteps = kScreenBlock / 16;
+    const std::size_t gathered = 16 * (labels + 3) * kSteps;
+    const std::size_t sums = leap_sums_size(labels) * (kSteps / kLeap + 2);
+    const std::size_t ahead = 16 * labels * (kLeap + 5);
+    return gathered + sums + ahead + screen_scratch_size(labels, bins_per_sign);
 }
 
 const Kernels& active_kernels();

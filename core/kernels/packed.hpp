@@ -31,7 +31,6 @@ void add_floats(float* out, const float* a, const float* b, std::size_t size) {
 
 // rows: sixteen of them; system: room for as many numbers; -infinity: not decided.
 void score_packed(const float* const* rows, std::size_t labels, float l2, float noise, float* system, float* quality) {
-    constexpr std::size_t kWide = Lanes<float>::kCount;
     const std::size_t size = labels * (labels + 3) / 2;
     for (std::size_t c = 0; c < size; c += kWide) {
         VecF block[kWide];
@@ -41,15 +40,12 @@ void score_packed(const float* const* rows, std::size_t labels, float l2, float 
     }
     VecFMask doubt = {};
     for (std::size_t i = 0; i < labels; ++i) store(system + kWide * lane_row(i, labels)) += l2;
-    VecF kept;
-    const VecF found = factorise_lanes<float>(system, labels, noise, &kept);
-    doubt |= kept < broadcast(kLeastKept);
+    const VecF found = factorise_lanes<float>(system, labels, noise, kLeastKept, &doubt);
     store(quality) = select(doubt, broadcast(-__builtin_inff()), found);
 }
 
 // The same in flat form.
 void score_packed_flat(const float* const* rows, std::size_t labels, float l2, float noise, float* quality) {
-    constexpr std::size_t kWide = Lanes<float>::kCount;
     for (std::size_t lane = 0; lane < kWide; ++lane) {
         const float weight = rows[lane][0];
         VecF first = load(rows[lane]);
@@ -69,7 +65,6 @@ void score_packed_flat(const float* const* rows, std::size_t labels, float l2, f
 // The same in diagonal form; padded: of the labels.
 void score_packed_diagonal(const float* const* rows, std::size_t labels, std::size_t padded, float l2, float noise,
                            float* quality) {
-    constexpr std::size_t kWide = Lanes<float>::kCount;
     VecF total = {};
     for (std::size_t c = 0; c < labels; c += kWide) {
         VecF gradients[kWide], hessians[kWide];

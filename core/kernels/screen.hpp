@@ -14,30 +14,32 @@
 namespace labelboost {
 namespace {
 
-// Sorts the gradients of the examples by step and label: all lanes of a label in one vector. wanted: per step, whether
-// any lane has a split there.
+// Stands for the gradients of an example where there is none.
+alignas(64) const float kNoRow[kMostScreenLabels] = {};
+
+// Sorts the gradients of one example per lane by label: all lanes of a label in one vector.
+inline void gather_rows(const float* const (&row)[kWide], std::size_t labels, float* gathered) {
+    for (std::size_t first = 0; first < labels; first += kWide) {
+        VecF rows[kWide];
+        for (std::size_t lane = 0; lane < kWide; ++lane) rows[lane] = load(row[lane] + first);
+        transpose(rows);
+        for (std::size_t k = first; k < labels && k < first + kWide; ++k) store(gathered + kWide * k) = rows[k - first];
+    }
+}
+
+// The same for all examples, by step and label. wanted: per step, whether any lane has a split there.
 inline void gather_steps(const ScreenTask& task, std::size_t steps, float* gathered, float* weights, float* wanted) {
-    const std::size_t blocks = (task.labels + kWide - 1) / kWide;
     for (std::size_t s = 0; s < steps; ++s) {
-        const float* row[kWide] = {};
+        const float* row[kWide];
         float any = 0.0f;
         for (std::size_t lane = 0; lane < kWide; ++lane) {
             const std::size_t place = lane * steps + s;
-            if (place < task.count) row[lane] = task.rows[place];
+            row[lane] = place < task.count ? task.rows[place] : kNoRow;
             weights[kWide * s + lane] = place < task.count ? task.weights[place] : 0.0f;
             if (place < task.count && task.wanted[place] != 0) any = 1.0f;
         }
         wanted[s] = any;
-        for (std::size_t block = 0; block < blocks; ++block) {
-            VecF rows[kWide];
-            for (std::size_t lane = 0; lane < kWide; ++lane) {
-                rows[lane] = row[lane] != nullptr ? load(row[lane] + kWide * block) : VecF{};
-            }
-            transpose(rows);
-            for (std::size_t k = kWide * block; k < task.labels && k < kWide * (block + 1); ++k) {
-                store(gathered + kWide * (s * task.labels + k)) = rows[k - kWide * block];
-            }
-        }
+        gather_rows(row, task.labels, gathered + kWide * s * task.labels);
     }
 }
 
@@ -46,16 +48,25 @@ struct LaneStarts {
     VecF before, behind;
     double before_next;  // up to the end of the last lane
 
-    // In double precision; total: of all there is.
+    // Lanes are only added up; what is behind them all is found by subtraction from the total of all there is.
     LaneStarts(VecF own, double before_first, double total) {
-        const Vec lower = lower_half(own), upper = upper_half(own);
-        const Vec up_to_lower = running_sums(lower) + before_first;
-        const Vec up_to_upper = running_sums(upper) + up_to_lower[7];
-        before = join(up_to_lower - lower, up_to_upper - upper);
-        behind = join(total - up_to_lower, total - up_to_upper);
-        before_next = up_to_upper[7];
+        const VecF up_to = running_sums(own);
+        before = shift_up(up_to) + static_cast<float>(before_first);
+        before_next = before_first + static_cast<double>(up_to[kWide - 1]);
+        behind = shift_down(reverse_running_sums(own)) + static_cast<float>(total - before_next);
     }
 };
+
+// `forward` holds the sums of all lanes, and receives those before the first example of each; `backward` those behind.
+template <typename Sums>
+inline void fill_lane_starts(const ScreenTask& task, const Sums& forward, const Sums& backward) {
+    Sums::for_each(forward.labels, [&](std::size_t e, std::size_t place) {
+        const LaneStarts starts(load(forward.values + kWide * e), task.before[place], task.total[place]);
+        store(forward.values + kWide * e) = starts.before;
+        store(backward.values + kWide * e) = starts.behind;
+        task.before[place] = starts.before_next;
+    });
+}
 
 // start(sums) is told when the first sums are complete; score(sums, step, weight, region, ...) adds one example per lane
 // and returns the qualities of the sixteen regions, and where they are in doubt.
@@ -81,12 +92,7 @@ inline void screen(const ScreenTask& task, float* scratch, float* first, float* 
         forward.add(gathered + kWide * n * s, load(weights + kWide * s));
         lane_weight += load(weights + kWide * s);
     }
-    Sums::for_each(n, [&](std::size_t e, std::size_t place) {
-        const LaneStarts starts(load(forward.values + kWide * e), task.before[place], task.total[place]);
-        store(forward.values + kWide * e) = starts.before;
-        store(backward.values + kWide * e) = starts.behind;
-        task.before[place] = starts.before_next;
-    });
+    fill_lane_starts(task, forward, backward);
     const LaneStarts weight_starts(lane_weight, *task.weight_before, task.total_weight);
     *task.weight_before = weight_starts.before_next;
     start(forward);
@@ -106,7 +112,7 @@ inline void screen(const ScreenTask& task, float* scratch, float* first, float* 
     for (std::size_t s = 0; s < steps; ++s) {
         const VecF weight = load(weights + kWide * s);
         region += weight;
-        advance(forward, gathered + kWide * n * s, weight, {region, false}, VecFMask{}, s, first);
+        advance(forward, gathered + kWide * n * s, weight, {region, VecFMask{}}, VecFMask{}, s, first);
     }
     // What lies behind the last example of a lane is complete already. It was found by subtraction, so that of a small
     // region near the end of a long list few digits are right.
@@ -116,7 +122,7 @@ inline void screen(const ScreenTask& task, float* scratch, float* first, float* 
         const std::size_t last = s + 1 < steps ? s + 1 : s;
         const VecF weight = s + 1 < steps ? load(weights + kWide * last) : VecF{};
         region += weight;
-        advance(backward, gathered + kWide * n * last, weight, {region, true}, region < least, s, rest);
+        advance(backward, gathered + kWide * n * last, weight, {region, ~VecFMask{}}, region < least, s, rest);
     }
 }
 

@@ -30,6 +30,7 @@ struct Lanes<float> {
     typedef VecFMask Mask;
     static constexpr std::size_t kCount = 16;
 };
+constexpr std::size_t kWide = Lanes<float>::kCount;
 template <typename T>
 using VecOf = typename Lanes<T>::Vector;
 template <typename T>
@@ -74,6 +75,16 @@ inline VecF square_root(VecF x) {
     for (std::size_t i = 0; i < 16; ++i) out[i] = __builtin_sqrtf(x[i]);
     return out;
 }
+// 1 / sqrt(x) for x > 0; in single precision the last digit may be wrong.
+inline Vec inverse_root(Vec x) { return 1.0 / square_root(x); }
+inline VecF inverse_root(VecF x) {
+#if defined(__AVX512F__)
+    const VecF guess = __builtin_ia32_rsqrt14ps512_mask(x, VecF{}, static_cast<short>(-1));
+    return guess * (1.5f - 0.5f * x * guess * guess);
+#else
+    return 1.0f / square_root(x);
+#endif
+}
 inline VecF round_down(VecF x) {
     VecF out;
     for (std::size_t i = 0; i < 16; ++i) out[i] = __builtin_floorf(x[i]);
@@ -84,6 +95,17 @@ inline Vec round_down(Vec x) {
     for (std::size_t i = 0; i < 8; ++i) out[i] = __builtin_floor(x[i]);
     return out;
 }
+// Which elements are negative, one bit each, and whether any is.
+inline unsigned negative_bits(VecFMask mask) {
+#if defined(__AVX512DQ__)
+    return static_cast<unsigned short>(__builtin_ia32_cvtd2mask512(mask));
+#else
+    unsigned bits = 0;
+    for (std::size_t i = 0; i < kWide; ++i) bits |= (static_cast<unsigned>(mask[i]) >> 31) << i;
+    return bits;
+#endif
+}
+inline bool any(VecFMask mask) { return negative_bits(mask) != 0; }
 inline double smallest(Vec x) {
     double result = x[0];
     for (std::size_t i = 1; i < 8; ++i) result = x[i] < result ? x[i] : result;
@@ -91,24 +113,27 @@ inline double smallest(Vec x) {
 }
 inline double sum(Vec x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); }
 
-// Sums of the elements up to each place.
-inline Vec running_sums(Vec x) {
-    const Vec zero = {};
-    x += __builtin_shufflevector(zero, x, 0, 8, 9, 10, 11, 12, 13, 14);
-    x += __builtin_shufflevector(zero, x, 0, 1, 8, 9, 10, 11, 12, 13);
-    x += __builtin_shufflevector(zero, x, 0, 1, 2, 3, 8, 9, 10, 11);
+// The elements one place further up or down, with a zero in the place that is left.
+inline VecF shift_up(VecF x) {
+    return __builtin_shufflevector(VecF{}, x, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30);
+}
+inline VecF shift_down(VecF x) {
+    return __builtin_shufflevector(x, VecF{}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
+}
+// Sums of the elements up to each place, and from each place on.
+inline VecF running_sums(VecF x) {
+    x += shift_up(x);
+    x += __builtin_shufflevector(VecF{}, x, 0, 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29);
+    x += __builtin_shufflevector(VecF{}, x, 0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27);
+    x += __builtin_shufflevector(VecF{}, x, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
     return x;
 }
-inline Vec lower_half(VecF x) {
-    return __builtin_convertvector(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7), Vec);
-}
-inline Vec upper_half(VecF x) {
-    return __builtin_convertvector(__builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15), Vec);
-}
-inline VecF join(Vec lower, Vec upper) {
-    const HalfF a = __builtin_convertvector(lower, HalfF);
-    const HalfF b = __builtin_convertvector(upper, HalfF);
-    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+inline VecF reverse_running_sums(VecF x) {
+    x += shift_down(x);
+    x += __builtin_shufflevector(x, VecF{}, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17);
+    x += __builtin_shufflevector(x, VecF{}, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19);
+    x += __builtin_shufflevector(x, VecF{}, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23);
+    return x;
 }
 
 // v[i][j] <-> v[j][i] for eight vectors.

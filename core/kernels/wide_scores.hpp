@@ -14,13 +14,13 @@ namespace {
 
 // How the sums of sixteen regions came about.
 struct WideRegion {
-    VecF weight;        // of the examples
-    bool by_subtraction;
+    VecF weight;  // of the examples
+    VecFMask by_subtraction;
 
     // A label with a smaller additive sum may have none at all, and belong to no bin.
-    float least(const ScreenTask& task, std::size_t label) const {
+    VecF least(const ScreenTask& task, std::size_t label) const {
         const double total = task.total[JointLayout(task.labels).additive() + label];
-        return by_subtraction ? static_cast<float>(1e-5 * total) : 0.0f;
+        return select(by_subtraction, broadcast(static_cast<float>(1e-5 * total)), VecF{});
     }
 };
 
@@ -63,9 +63,7 @@ inline VecF score_wide_exact(const WideJoint& sums, const ScreenTask& task, floa
         store(target) = -load(sums.gradient(i));
         target += kWide;
     }
-    VecF kept;
-    const VecF quality = factorise_lanes<float>(system, n, static_cast<float>(task.noise), &kept);
-    doubt |= kept < broadcast(kLeastKept);
+    const VecF quality = factorise_lanes<float>(system, n, static_cast<float>(task.noise), kLeastKept, &doubt);
     return quality;
 }
 
@@ -178,7 +176,7 @@ inline VecF score_wide_binned(const WideJoint& sums, const WideRegion& region, c
         const VecF g = load(sums.gradient(k));
         const VecF d = load(sums.additive(k));
         const VecF a = maximum(d - load(sums.gram(k, k)), VecF{}) + l2;
-        doubt |= (absolute(g) < 1e-5f * d) | (a < kLeastKept * d) | (d < broadcast(region.least(task, k)));
+        doubt |= (absolute(g) < 1e-5f * d) | (a < kLeastKept * d) | (d < region.least(task, k));
         const VecF c = select((a > broadcast(noise)) & (absolute(g) > broadcast(noise)), -g / a, VecF{});
         store(criterion + kWide * k) = c;
         store(diagonal + kWide * k) = a;
@@ -228,24 +226,35 @@ inline VecF score_wide_binned(const WideJoint& sums, const WideRegion& region, c
         }
         store(target + kWide * (bins - b)) = -gradient;
     }
-    VecF kept;
-    const VecF quality = factorise_lanes<float>(system, bins, noise, &kept);
-    doubt |= kept < broadcast(kLeastKept);
+    const VecF quality = factorise_lanes<float>(system, bins, noise, kLeastKept, &doubt);
     return quality;
+}
+
+// The system of one bin per sign: gradients and diagonal elements of either bin; common: minus the element of both.
+inline VecF solve_signed(VecF negative, VecF positive, VecF negative_own, VecF positive_own, VecF common, VecF noise,
+                         VecFMask& doubt) {
+    const VecF one = broadcast(1.0f);
+    const VecF first = select(negative_own > VecF{}, negative_own, one);
+    const VecF second = select(positive_own > VecF{}, positive_own, one);
+    const VecF product = first * second;
+    const VecF determinant = product - common * common;
+    doubt |= determinant < kLeastKept * product;
+    doubt |= minimum(first, second) <= noise;
+    const VecF numerator = negative * negative * second + positive * positive * first + 2.0f * common * negative * positive;
+    return -0.5f * numerator / determinant;
 }
 
 inline VecF score_wide_signed(const WideSigned& sums, const WideRegion& region, VecF signed_pairs, const ScreenTask& task,
                               VecFMask& doubt) {
     const auto l2 = static_cast<float>(task.l2);
     const VecF noise = broadcast(static_cast<float>(task.noise));
-    const VecF one = broadcast(1.0f);
     VecF gradient[2] = {}, diagonal[2] = {};
     for (std::size_t k = 0; k < sums.labels; ++k) {
         const VecF g = load(sums.gradient(k));
         const VecF d = load(sums.additive(k));
         const VecF a = maximum(d - load(sums.gram(k, k)), VecF{}) + l2;
         // A label without any gradient belongs to no bin; one whose sign is rounding belongs to an unknown one.
-        doubt |= (absolute(g) < 1e-5f * d) | (a < kLeastKept * d) | (d < broadcast(region.least(task, k)));
+        doubt |= (absolute(g) < 1e-5f * d) | (a < kLeastKept * d) | (d < region.least(task, k));
         const VecFMask negative = g < -noise;
         const VecFMask positive = g > noise;
         gradient[0] += select(negative, g, VecF{});
@@ -254,15 +263,7 @@ inline VecF score_wide_signed(const WideSigned& sums, const WideRegion& region, 
         diagonal[1] += select(positive, a, VecF{});
     }
     const VecF common = 0.5f * (load(sums.pairs()) - signed_pairs);
-    const VecF first = select(diagonal[0] > VecF{}, diagonal[0], one);
-    const VecF second = select(diagonal[1] > VecF{}, diagonal[1], one);
-    const VecF product = first * second;
-    const VecF determinant = product - common * common;
-    doubt |= determinant < kLeastKept * product;
-    doubt |= minimum(first, second) <= noise;
-    const VecF numerator = gradient[0] * gradient[0] * second + gradient[1] * gradient[1] * first +
-                           2.0f * common * gradient[0] * gradient[1];
-    return -0.5f * numerator / determinant;
+    return solve_signed(gradient[0], gradient[1], diagonal[0], diagonal[1], common, noise, doubt);
 }
 
 }  // namespace

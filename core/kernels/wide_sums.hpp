@@ -9,8 +9,6 @@
 namespace labelboost {
 namespace {
 
-constexpr std::size_t kWide = Lanes<float>::kCount;
-
 // Sums of sixteen regions in joint form: gradients, additive vectors, upper triangle of the Gram matrix.
 struct WideJoint {
     std::size_t labels;
@@ -42,6 +40,54 @@ struct WideJoint {
             store(gradient(i)) += scaled;
             store(additive(i)) += absolute(scaled);
             for (std::size_t j = i; j < labels; ++j, target += kWide) store(target) += scaled * load(step + kWide * j);
+        }
+    }
+    void add_sums(const float* other) const {
+        for (std::size_t e = 0; e < kWide * vectors(labels); e += kWide) store(values + e) += load(other + e);
+    }
+
+    // Sets the sums to those of several examples per lane. Elements of the Gram matrix are formed in registers, eight at
+    // a time. room: a vector per label and example.
+    void sum_up(const float* steps, const float* weights, std::size_t count, float* room) const {
+        for (std::size_t k = 0; k < labels; ++k) {
+            VecF total = {}, sizes = {};
+            for (std::size_t s = 0; s < count; ++s) {
+                const VecF scaled = load(weights + kWide * s) * load(steps + kWide * (s * labels + k));
+                store(room + kWide * (s * labels + k)) = scaled;
+                total += scaled;
+                sizes += absolute(scaled);
+            }
+            store(gradient(k)) = total;
+            store(additive(k)) = sizes;
+        }
+        for (std::size_t i = 0; i < labels; i += 2) {
+            std::size_t j = i;
+            if (i + 1 == labels) {
+                sum_up_tile<1, 1>(steps, count, room, i, j);
+                continue;
+            }
+            for (; j + 4 <= labels; j += 4) sum_up_tile<2, 4>(steps, count, room, i, j);
+            for (; j < labels; ++j) sum_up_tile<2, 1>(steps, count, room, i, j);
+        }
+    }
+
+private:
+    // The Gram elements of kRows labels from i on with kColumns labels from j on.
+    template <std::size_t kRows, std::size_t kColumns>
+    void sum_up_tile(const float* steps, std::size_t count, const float* scaled, std::size_t i, std::size_t j) const {
+        VecF total[kRows][kColumns] = {};
+        for (std::size_t s = 0; s < count; ++s) {
+            const float* const step = steps + kWide * (s * labels + j);
+            const float* const factors = scaled + kWide * (s * labels + i);
+            for (std::size_t r = 0; r < kRows; ++r) {
+                const VecF factor = load(factors + kWide * r);
+                for (std::size_t c = 0; c < kColumns; ++c) total[r][c] += factor * load(step + kWide * c);
+            }
+        }
+        for (std::size_t r = 0; r < kRows; ++r) {
+            for (std::size_t c = 0; c < kColumns; ++c) {
+                if (j + c >= i + r) store(gram(i + r, j + c)) = total[r][c];
+            }
         }
     }
 };

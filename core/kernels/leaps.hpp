@@ -1,0 +1,438 @@
+// The same as screen.hpp for the sides of splits that must beat what is known already: few candidates do, and most of
+// them can be told from their neighbours.
+//
+// The lanes are walked in leaps of kLeap examples. From the sums where a leap begins, bounds follow for all candidates on
+// the way: the region only grows, each example adds a positive semidefinite matrix, and so the gain with the new
+// gradients but the old matrix is never too low. Only the lanes of leaps with a bound that reaches what is known wait to be
+// looked at more closely, sixteen of them at a time, whichever feature they come from.
+//
+// Without label bins the matrix is that of the whole system. With the bins of any region the quadratic form of a system
+// that is aggregated exactly is the same on fewer vectors. The paper's aggregation leaves out the elements between labels
+// of a bin: what that may take away from the form is subtracted from the diagonal. With one bin per sign the system has
+// two unknowns, and it is formed anew where a gradient changes its sign.
+//
+// Cost per example in vector operations, a sixteenth of: K^2 / 2 multiply-adds for the sums of a leap, in registers; in
+// either direction a system per leap and K^2 / 2 per example, or 8 K with one bin per sign.
+#pragma once
+
+#include "screen.hpp"
+
+namespace labelboost {
+namespace {
+
+// The examples that join sixteen regions on a leap, in their order; those behind `count` have no weight.
+struct WideLeap {
+    const float* steps[kLeap];
+    VecF weights[kLeap];
+    std::size_t count;
+};
+
+// For complete heads without label bins or with several of them per sign.
+struct LeapJoint {
+    using Sums = WideJoint;
+    const ScreenTask& task;
+    float* room;  // leap_room_size
+
+    // Whether what `look_ahead` returns are qualities of the regions, not only bounds.
+    bool attains() const { return task.bins_for == nullptr; }
+
+    // Bounds on the qualities after each example; returned: for the region as it is.
+    VecF look_ahead(const WideJoint& sums, const WideRegion&, const WideLeap& leap, VecF* bounds, VecFMask& doubt) const {
+        const std::size_t n = sums.labels;
+        float* const gradients = room;                          // labels x kLeap, then their solutions
+        float* const missed = gradients + kWide * kLeap * n;    // by label: what the bins may take from the diagonal
+        float* const system = missed + 3 * kWide * n;
+        add_up_gradients(sums, leap, gradients);
+        const bool within_bins = task.bins_for != nullptr && !task.exact;
+        if (within_bins) find_missed(sums, leap, gradients, missed);
+        const float* gram = sums.gram(0, 0);
+        float* target = system;
+        for (std::size_t i = 0; i < n; ++i) {
+            float* diagonal = target;
+            for (std::size_t j = i; j < n; ++j, gram += kWide, target += kWide) store(target) = -load(gram);
+            const VecF own = load(sums.additive(i));
+            store(diagonal) += own + static_cast<float>(task.l2);
+            if (within_bins) store(diagonal) -= load(missed + kWide * i);
+            doubt |= load(diagonal) < kLeastKept * own;
+            store(target) = -load(sums.gradient(i));
+            target += kWide;
+        }
+        const VecF quality = factorise_lanes<float>(system, n, static_cast<float>(task.noise), kLeastKept, &doubt);
+        VecF total[kLeap] = {};
+        for (std::size_t i = 0; i < n; ++i) {
+            float* const own = gradients + kWide * kLeap * i;
+            VecF rest[kLeap];
+            for (std::size_t t = 0; t < kLeap; ++t) rest[t] = load(own + kWide * t);
+            const float* row = system;
+            for (std::size_t k = 0; k < i; ++k) {
+                const VecF factor = load(row + kWide * (i - k));
+                const float* const solved = gradients + kWide * kLeap * k;
+                for (std::size_t t = 0; t < kLeap; ++t) rest[t] -= factor * load(solved + kWide * t);
+                row += kWide * (n + 1 - k);
+            }
+            const VecF inverse = load(row);
+            for (std::size_t t = 0; t < kLeap; ++t) {
+                const VecF z = rest[t] * inverse;
+                store(own + kWide * t) = z;
+                total[t] += z * z;
+            }
+        }
+        for (std::size_t t = 0; t < leap.count; ++t) bounds[t] = -0.5f * total[t];
+        return quality;
+    }
+
+    void start(const WideJoint&) const {}
+    VecF score(const WideJoint& sums, const float* step, VecF weight, const WideRegion& region, VecFMask& doubt) const {
+        sums.add(step, weight);
+        task.activity->set(Activity::evaluating);
+        return task.bins_for == nullptr ? score_wide_exact(sums, task, room, doubt)
+                                        : score_wide_binned(sums, region, task, room, doubt);
+    }
+
+private:
+    static void add_up_gradients(const WideJoint& sums, const WideLeap& leap, float* gradients) {
+        for (std::size_t k = 0; k < sums.labels; ++k) {
+            VecF gradient = load(sums.gradient(k));
+            for (std::size_t t = 0; t < kLeap; ++t) {
+                gradient += leap.weights[t] * load(leap.steps[t] + kWide * k);
+                store(gradients + kWide * (kLeap * k + t)) = gradient;
+            }
+        }
+    }
+
+    // Labels share a bin only if their gradients have the same sign. On a vector with equal scores h for both the form
+    // then lacks -2 Gram[i][j] h^2.
+    static void find_missed(const WideJoint& sums, const WideLeap& leap, const float* gradients, float* missed) {
+        const std::size_t n = sums.labels;
+        float* const lowest = missed + kWide * n;
+        float* const highest = lowest + kWide * n;
+        for (std::size_t k = 0; k < n; ++k) {
+            VecF low = load(gradients + kWide * kLeap * k), high = low;
+            for (std::size_t t = 1; t < leap.count; ++t) {
+                const VecF gradient = load(gradients + kWide * (kLeap * k + t));
+                low = minimum(low, gradient);
+                high = maximum(high, gradient);
+            }
+            // A sign that is rounding may be the other one.
+            const VecF unsure = 1e-5f * load(sums.additive(k));
+            store(lowest + kWide * k) = low - unsure;
+            store(highest + kWide * k) = high + unsure;
+            store(missed + kWide * k) = VecF{};
+        }
+        const VecF zero = {};
+        for (std::size_t i = 0; i < n; ++i) {
+            const VecFMask negative = load(lowest + kWide * i) <= zero, positive = load(highest + kWide * i) >= zero;
+            VecF own = {};
+            const float* gram = sums.gram(i, i) + kWide;
+            for (std::size_t j = i + 1; j < n; ++j, gram += kWide) {
+                const VecFMask together = (negative & (load(lowest + kWide * j) <= zero)) |
+                                          (positive & (load(highest + kWide * j) >= zero));
+                const VecF lost = select(together, maximum(-load(gram), zero), zero);
+                own += lost;
+                store(missed + kWide * j) += lost;
+            }
+            store(missed + kWide * i) += own;
+        }
+    }
+};
+
+// One bin per sign, with the paper's aggregation.
+struct LeapSigned {
+    using Sums = WideSigned;
+    const ScreenTask& task;
+    float* room;
+
+    bool attains() const { return true; }
+
+    VecF look_ahead(const WideJoint& sums, const WideRegion& region, const WideLeap& leap, VecF* bounds,
+                    VecFMask& doubt) const {
+        const std::size_t n = sums.labels;
+        float* const gradient = room;
+        float* const sign = gradient + kWide * n;
+        float* const across = sign + kWide * n;     // by label: the sum of Gram[k][j] times the sign of j
+        float* const diagonal = across + kWide * n;
+        float* const unsure = diagonal + kWide * n;  // smaller gradients may be rounding
+        const auto noise = static_cast<float>(task.noise);
+        VecF own[2] = {}, total = {}, sizes = {};
+        for (std::size_t k = 0; k < n; ++k) {
+            const VecF g = load(sums.gradient(k));
+            const VecF d = load(sums.additive(k));
+            const VecF a = maximum(d - load(sums.gram(k, k)), VecF{}) + static_cast<float>(task.l2);
+            doubt |= (absolute(g) < 1e-5f * d) | (a < kLeastKept * d) | (d < region.least(task, k));
+            const VecF counted = select(absolute(g) > broadcast(noise), a, VecF{});
+            const VecFMask negative = g < VecF{};
+            own[0] += select(negative, counted, VecF{});
+            own[1] += select(negative, VecF{}, counted);
+            total += g;
+            sizes += absolute(g);
+            store(gradient + kWide * k) = g;
+            store(sign + kWide * k) = select(negative, broadcast(-1.0f), broadcast(1.0f));
+            store(across + kWide * k) = VecF{};
+            store(diagonal + kWide * k) = counted;
+            store(unsure + kWide * k) = 1e-5f * d;
+        }
+        VecF pairs = {}, signed_pairs = {};
+        const float* gram = sums.gram(0, 0);
+        for (std::size_t i = 0; i < n; ++i) {
+            gram += kWide;
+            const VecF own_sign = load(sign + kWide * i);
+            VecF row = {};
+            for (std::size_t j = i + 1; j < n; ++j, gram += kWide) {
+                const VecF element = load(gram);
+                pairs += element;
+                row += element * load(sign + kWide * j);
+                store(across + kWide * j) += element * own_sign;
+            }
+            signed_pairs += own_sign * row;
+            store(across + kWide * i) += row;
+        }
+        const VecF common = 0.5f * (pairs - signed_pairs);
+        const VecF quality = solve(own, common, total, sizes, doubt);
+        for (std::size_t t = 0; t < leap.count; ++t) {
+            VecFMask flipped = {}, undecided = doubt;
+            total = sizes = VecF{};
+            for (std::size_t k = 0; k < n; ++k) {
+                const VecF g = load(gradient + kWide * k) + leap.weights[t] * load(leap.steps[t] + kWide * k);
+                store(gradient + kWide * k) = g;
+                total += g;
+                sizes += absolute(g);
+                flipped |= differ(g, load(sign + kWide * k));
+                undecided |= absolute(g) < load(unsure + kWide * k);
+            }
+            VecF bound;
+            if (any(flipped)) {
+                bound = solve_flipped(sums, own, common, total, sizes, undecided);
+            } else {
+                bound = solve(own, common, total, sizes, undecided);
+            }
+            bounds[t] = select(undecided, broadcast(-__builtin_inff()), bound);
+        }
+        return quality;
+    }
+
+    void start(const WideSigned& sums) const { sums.start(); }
+    VecF score(const WideSigned& sums, const float* step, VecF weight, const WideRegion& region, VecFMask& doubt) const {
+        const VecF signed_pairs = sums.add_signed(step, weight, room);
+        task.activity->set(Activity::evaluating);
+        return score_wide_signed(sums, region, signed_pairs, task, doubt);
+    }
+
+private:
+    // Negative where the signs differ.
+    static VecFMask differ(VecF a, VecF b) { return reinterpret_cast<VecFMask>(a) ^ reinterpret_cast<VecFMask>(b); }
+
+    // The same after some labels, others in each lane, have changed to the bin of the other sign. With s the old signs of
+    // these labels F, the common element changes by sum_F s_k across_k - 2 sum_{k < l in F} s_k s_l Gram[k][l]. The last sum
+    // is at most (|F| - 1) sum_F Gram[k][k] / 2; as gains are convex in the elements of a system, the worst is at either end.
+    VecF solve_flipped(const WideJoint& sums, const VecF (&own)[2], VecF common, VecF total, VecF sizes,
+                       VecFMask& doubt) const {
+        const std::size_t n = sums.labels;
+        const float* const gradient = room;
+        const float* const sign = gradient + kWide * n;
+        const float* const across = sign + kWide * n;
+        const float* const diagonal = across + kWide * n;
+        VecF moved = {}, change = {}, flips = {}, squares = {};
+        for (std::size_t k = 0; k < n; ++k) {
+            const VecF old_sign = load(sign + kWide * k);
+            const VecFMask here = differ(load(gradient + kWide * k), old_sign) >> 31;
+            const VecF s = select(here, old_sign, VecF{});
+            moved += s * load(diagonal + kWide * k);
+            change += s * load(across + kWide * k);
+            flips += s * s;
+            squares += s * s * load(sums.gram(k, k));
+        }
+        const VecF error = maximum(flips - 1.0f, VecF{}) * squares;
+        const VecF changed[2] = {own[0] + moved, own[1] - moved};
+        common += change;
+        if (!any(error > VecF{})) return solve(changed, common, total, sizes, doubt);
+        return minimum(solve(changed, common - error, total, sizes, doubt), solve(changed, common + error, total, sizes, doubt));
+    }
+
+    VecF solve(const VecF (&own)[2], VecF common, VecF total, VecF sizes, VecFMask& doubt) const {
+        const VecF noise = broadcast(static_cast<float>(task.noise));
+        return solve_signed(0.5f * (total - sizes), 0.5f * (total + sizes), own[0], own[1], common, noise, doubt);
+    }
+};
+
+// Scores the regions that wait, and notes what may be the best candidate.
+template <typename Method>
+inline void look_closely(const ScreenTask& task, LeapState& state, float* scratch) {
+    ScreenTask closer = task;
+    closer.total = state.total;
+    const std::size_t n = task.labels;
+    float* const step = scratch;
+    const Method method{closer, step + kWide * n};
+    const typename Method::Sums sums{n, state.sums};
+    method.start(sums);
+    std::size_t longest = 0;
+    VecF region = {}, least = {};
+    VecFMask by_subtraction = {};
+    for (std::size_t lane = 0; lane < state.waiting; ++lane) {
+        const LeapState::Lane& own = state.lanes[lane];
+        if (own.count > longest) longest = own.count;
+        region[lane] = own.region;
+        least[lane] = own.least;
+        by_subtraction[lane] = own.least > 0.0f ? -1 : 0;
+    }
+    for (std::size_t t = 0; t < longest; ++t) {
+        const float* rows[kWide];
+        for (const float*& row : rows) row = kNoRow;
+        VecF weight = {};
+        bool any_wanted = false;
+        for (std::size_t lane = 0; lane < state.waiting; ++lane) {
+            const LeapState::Lane& own = state.lanes[lane];
+            if (t >= own.count) continue;
+            rows[lane] = own.rows[t];
+            weight[lane] = own.weights[t];
+            any_wanted = any_wanted || own.wanted[t];
+        }
+        gather_rows(rows, n, step);
+        region += weight;
+        if (!any_wanted) {
+            sums.add(step, weight);
+            continue;
+        }
+        VecFMask doubt = region < least;
+        const VecF quality = method.score(sums, step, weight, {region, by_subtraction}, doubt);
+        task.activity->set(Activity::summing);
+        for (std::size_t lane = 0; lane < state.waiting; ++lane) {
+            const LeapState::Lane& own = state.lanes[lane];
+            if (t >= own.count || !own.wanted[t]) continue;
+            const float found = doubt[lane] != 0 ? -__builtin_inff() : quality[lane];
+            if (found > state.limit()) continue;
+            state.findings[state.found++] = {own.feature, own.slots[t], found};
+            if (found < state.reached && doubt[lane] == 0) state.reached = found;
+        }
+    }
+    state.waiting = 0;
+}
+
+template <typename Method>
+inline void leap(const ScreenTask& task, LeapState& state, float* scratch) {
+    if (task.count == 0) {
+        if (state.waiting > 0) look_closely<Method>(task, state, scratch);
+        return;
+    }
+    const std::size_t n = task.labels;
+    const std::size_t steps = screen_steps(task.count);
+    const std::size_t leaps = (steps + kLeap - 1) / kLeap;
+    const std::size_t size = kWide * WideJoint::vectors(n);
+    float* const gathered = scratch;
+    float* const weights = gathered + kWide * n * steps;
+    float* const wanted[2] = {weights + kWide * steps, weights + 2 * kWide * steps};
+    float* const of_leaps = wanted[1] + kWide * steps;
+    const WideJoint sums[2] = {{n, of_leaps + size * leaps}, {n, of_leaps + size * (leaps + 1)}};
+    float* const room = of_leaps + size * (leaps + 2);
+    for (std::size_t s = 0; s < steps; ++s) {
+        const float* rows[kWide];
+        for (std::size_t lane = 0; lane < kWide; ++lane) {
+            const std::size_t place = lane * steps + s;
+            const bool there = place < task.count;
+            const unsigned sides = there ? task.wanted[place] : 0U;
+            rows[lane] = there ? task.rows[place] : kNoRow;
+            weights[kWide * s + lane] = there ? task.weights[place] : 0.0f;
+            wanted[0][kWide * s + lane] = static_cast<float>(sides & 1U);
+            wanted[1][kWide * s + lane] = static_cast<float>(sides & 2U);
+        }
+        gather_rows(rows, n, gathered + kWide * n * s);
+    }
+    VecF lane_weight = {};
+    for (std::size_t s = 0; s < steps; ++s) lane_weight += load(weights + kWide * s);
+    for (std::size_t l = 0; l < leaps; ++l) {
+        const std::size_t first = l * kLeap;
+        const std::size_t count = steps - first < kLeap ? steps - first : kLeap;
+        const WideJoint own{n, of_leaps + size * l};
+        own.sum_up(gathered + kWide * n * first, weights + kWide * first, count, room);
+    }
+    for (std::size_t e = 0; e < size; e += kWide) {
+        VecF total = load(of_leaps + e);
+        for (std::size_t l = 1; l < leaps; ++l) total += load(of_leaps + size * l + e);
+        store(sums[0].values + e) = total;
+    }
+    fill_lane_starts(task, sums[0], sums[1]);
+    const LaneStarts weight_starts(lane_weight, *task.weight_before, task.total_weight);
+    *task.weight_before = weight_starts.before_next;
+
+    const Method method{task, room};
+    for (const bool back : {false, true}) {
+        const WideJoint& region_sums = sums[back ? 1 : 0];
+        const float* const candidates = wanted[back ? 1 : 0];
+        VecF region = back ? weight_starts.behind : weight_starts.before;
+        // What lies behind the last example of a lane was found by subtraction, so that of a small region near the end of
+        // a long list few digits are right.
+        const float least = back ? static_cast<float>(kLeastShare * task.total_weight) : 0.0f;
+        for (std::size_t number = 0; number < leaps; ++number) {
+            const std::size_t l = back ? leaps - 1 - number : number;
+            const std::size_t first = l * kLeap;
+            const std::size_t count = steps - first < kLeap ? steps - first : kLeap;
+            // Forwards, an example joins before the candidate that ends with it; backwards, behind it.
+            const auto candidate = [&](std::size_t t) { return back ? first + count - 1 - t : first + t; };
+            const auto joining = [&](std::size_t t) { return back ? first + count - t : first + t; };
+            WideLeap ahead;
+            ahead.count = count;
+            VecF wanted_at[kLeap];
+            VecFMask any_wanted = {};
+            for (std::size_t t = count; t < kLeap; ++t) {
+                ahead.steps[t] = gathered;
+                ahead.weights[t] = VecF{};
+            }
+            for (std::size_t t = 0; t < count; ++t) {
+                const bool none = back && t == 0;
+                ahead.steps[t] = gathered + kWide * n * (none ? first : joining(t));
+                ahead.weights[t] = none ? VecF{} : load(weights + kWide * joining(t));
+                wanted_at[t] = load(candidates + kWide * candidate(t));
+                any_wanted |= wanted_at[t] > VecF{};
+            }
+            if (any(any_wanted)) {
+                task.activity->set(Activity::evaluating);
+                VecFMask doubt = region < broadcast(least);
+                VecF bounds[kLeap];
+                const VecF quality =
+                    method.look_ahead(region_sums, {region, back ? ~VecFMask{} : VecFMask{}}, ahead, bounds, doubt);
+                task.activity->set(Activity::summing);
+                if (method.attains() && any((quality < broadcast(state.reached)) & ~doubt)) {
+                    // The region where the leap begins is a candidate, too.
+                    for (std::size_t lane = 0; lane < kWide; ++lane) {
+                        const std::size_t end = lane * steps + (back ? first + count : first);
+                        if (end == 0 || end > task.count || doubt[lane] != 0) continue;
+                        const bool is_candidate = (task.wanted[end - 1] & (back ? 2U : 1U)) != 0;
+                        if (is_candidate && quality[lane] < state.reached) state.reached = quality[lane];
+                    }
+                }
+                VecFMask open = {};
+                const VecF limit = broadcast(state.limit());
+                for (std::size_t t = 0; t < count; ++t) open |= (wanted_at[t] > VecF{}) & ((bounds[t] <= limit) | doubt);
+                for (unsigned lanes = negative_bits(open); lanes != 0; lanes &= lanes - 1) {
+                    const auto lane = static_cast<std::size_t>(__builtin_ctz(lanes));
+                    LeapState::Lane& own = state.lanes[state.waiting];
+                    for (std::size_t e = 0; e < size; e += kWide) {
+                        state.sums[e + state.waiting] = region_sums.values[e + lane];
+                    }
+                    own.feature = task.feature;
+                    own.count = count;
+                    own.region = region[lane];
+                    own.least = least;
+                    for (std::size_t t = 0; t < count; ++t) {
+                        const std::size_t place = lane * steps + (back && t == 0 ? first : joining(t));
+                        const std::size_t end = lane * steps + candidate(t);
+                        const bool joins = place < task.count && !(back && t == 0);
+                        own.rows[t] = joins ? task.rows[place] : kNoRow;
+                        own.weights[t] = joins ? task.weights[place] : 0.0f;
+                        own.wanted[t] = end < task.count && (task.wanted[end] & (back ? 2U : 1U)) != 0;
+                        own.slots[t] = end < task.count ? task.slots[end] ^ (back ? 1U : 0U) : 0;
+                    }
+                    if (++state.waiting == kWide) look_closely<Method>(task, state, room);
+                }
+            }
+            for (std::size_t t = 0; t < count; ++t) region += load(weights + kWide * (first + t));
+            if (number + 1 < leaps) region_sums.add_sums(of_leaps + size * l);
+        }
+    }
+}
+
+void leap_joint(const ScreenTask& task, LeapState& state, float* scratch) { leap<LeapJoint>(task, state, scratch); }
+
+void leap_signed(const ScreenTask& task, LeapState& state, float* scratch) { leap<LeapSigned>(task, state, scratch); }
+
+}  // namespace
+}  // namespace labelboost
