@@ -250,7 +250,10 @@ private:
 
     VecF solve(const VecF (&own)[2], VecF common, VecF total, VecF sizes, VecFMask& doubt) const {
         const VecF noise = broadcast(static_cast<float>(task.noise));
-        return solve_signed(0.5f * (total - sizes), 0.5f * (total + sizes), own[0], own[1], common, noise, doubt);
+        // A label that had no gradient so far is not counted, but the first one in its bin brings the L2 term.
+        const VecF l2 = broadcast(static_cast<float>(task.l2));
+        const VecF negative = maximum(own[0], l2), positive = maximum(own[1], l2);
+        return solve_signed(0.5f * (total - sizes), 0.5f * (total + sizes), negative, positive, common, noise, doubt);
     }
 };
 
