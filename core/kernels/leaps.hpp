@@ -310,132 +310,183 @@ inline void look_closely(const ScreenTask& task, LeapState& state, float* scratc
     state.waiting = 0;
 }
 
+// One block of examples, walked along in both directions.
 template <typename Method>
-inline void leap(const ScreenTask& task, LeapState& state, float* scratch) {
-    if (task.count == 0) {
-        if (state.waiting > 0) look_closely<Method>(task, state, scratch);
-        return;
-    }
-    const std::size_t n = task.labels;
-    const std::size_t steps = screen_steps(task.count);
-    const std::size_t leaps = (steps + kLeap - 1) / kLeap;
-    const std::size_t size = kWide * WideJoint::vectors(n);
-    float* const gathered = scratch;
-    float* const weights = gathered + kWide * n * steps;
-    float* const wanted[2] = {weights + kWide * steps, weights + 2 * kWide * steps};
-    float* const of_leaps = wanted[1] + kWide * steps;
-    const WideJoint sums[2] = {{n, of_leaps + size * leaps}, {n, of_leaps + size * (leaps + 1)}};
-    float* const room = of_leaps + size * (leaps + 2);
-    for (std::size_t s = 0; s < steps; ++s) {
-        const float* rows[kWide];
-        for (std::size_t lane = 0; lane < kWide; ++lane) {
-            const std::size_t place = lane * steps + s;
-            const bool there = place < task.count;
-            const unsigned sides = there ? task.wanted[place] : 0U;
-            rows[lane] = there ? task.rows[place] : kNoRow;
-            weights[kWide * s + lane] = there ? task.weights[place] : 0.0f;
-            wanted[0][kWide * s + lane] = static_cast<float>(sides & 1U);
-            wanted[1][kWide * s + lane] = static_cast<float>(sides & 2U);
-        }
-        gather_rows(rows, n, gathered + kWide * n * s);
-    }
-    VecF lane_weight = {};
-    for (std::size_t s = 0; s < steps; ++s) lane_weight += load(weights + kWide * s);
-    for (std::size_t l = 0; l < leaps; ++l) {
-        const std::size_t first = l * kLeap;
-        const std::size_t count = steps - first < kLeap ? steps - first : kLeap;
-        const WideJoint own{n, of_leaps + size * l};
-        own.sum_up(gathered + kWide * n * first, weights + kWide * first, count, room);
-    }
-    for (std::size_t e = 0; e < size; e += kWide) {
-        VecF total = load(of_leaps + e);
-        for (std::size_t l = 1; l < leaps; ++l) total += load(of_leaps + size * l + e);
-        store(sums[0].values + e) = total;
-    }
-    fill_lane_starts(task, sums[0], sums[1]);
-    const LaneStarts weight_starts(lane_weight, *task.weight_before, task.total_weight);
-    *task.weight_before = weight_starts.before_next;
+class LeapWalk {
+public:
+    LeapWalk(const ScreenTask& task, LeapState& state, float* scratch)
+        : task_(task),
+          state_(state),
+          labels_(task.labels),
+          steps_(screen_steps(task.count)),
+          leaps_((steps_ + kLeap - 1) / kLeap),
+          size_(kWide * WideJoint::vectors(labels_)),
+          gathered_(scratch),
+          weights_(gathered_ + kWide * labels_ * steps_),
+          wanted_{weights_ + kWide * steps_, weights_ + 2 * kWide * steps_},
+          of_leaps_(wanted_[1] + kWide * steps_),
+          room_(of_leaps_ + size_ * (leaps_ + 2)),
+          sums_{{labels_, of_leaps_ + size_ * leaps_}, {labels_, of_leaps_ + size_ * (leaps_ + 1)}} {}
 
-    const Method method{task, room};
-    for (const bool back : {false, true}) {
-        const WideJoint& region_sums = sums[back ? 1 : 0];
-        const float* const candidates = wanted[back ? 1 : 0];
-        VecF region = back ? weight_starts.behind : weight_starts.before;
-        // What lies behind the last example of a lane was found by subtraction, so that of a small region near the end of
-        // a long list few digits are right.
-        const float least = back ? static_cast<float>(kLeastShare * task.total_weight) : 0.0f;
-        for (std::size_t number = 0; number < leaps; ++number) {
-            const std::size_t l = back ? leaps - 1 - number : number;
-            const std::size_t first = l * kLeap;
-            const std::size_t count = steps - first < kLeap ? steps - first : kLeap;
-            // Forwards, an example joins before the candidate that ends with it; backwards, behind it.
-            const auto candidate = [&](std::size_t t) { return back ? first + count - 1 - t : first + t; };
-            const auto joining = [&](std::size_t t) { return back ? first + count - t : first + t; };
-            WideLeap ahead;
-            ahead.count = count;
-            VecF wanted_at[kLeap];
-            VecFMask any_wanted = {};
-            for (std::size_t t = count; t < kLeap; ++t) {
-                ahead.steps[t] = gathered;
-                ahead.weights[t] = VecF{};
+    void run() {
+        gather();
+        VecF lane_weight = {};
+        for (std::size_t s = 0; s < steps_; ++s) lane_weight += load(weights_ + kWide * s);
+        const LaneStarts weight_starts(lane_weight, *task_.weight_before, task_.total_weight);
+        *task_.weight_before = weight_starts.before_next;
+        sum_up_leaps();
+        fill_lane_starts(task_, sums_[0], sums_[1]);
+        walk(false, weight_starts.before);
+        walk(true, weight_starts.behind);
+    }
+
+private:
+    // The steps of a leap. Forwards, an example joins before the candidate that ends with it; backwards, behind it.
+    struct Leap {
+        std::size_t first, count;
+        bool back;
+
+        std::size_t candidate(std::size_t t) const { return back ? first + count - 1 - t : first + t; }
+        bool joins(std::size_t t) const { return !back || t > 0; }
+        std::size_t joining(std::size_t t) const { return back ? first + count - t : first + t; }
+    };
+
+    Leap leap(std::size_t number, bool back) const {
+        const std::size_t first = number * kLeap;
+        return {first, steps_ - first < kLeap ? steps_ - first : kLeap, back};
+    }
+    bool is_candidate(std::size_t place, bool back) const {
+        return place < task_.count && (task_.wanted[place] & (back ? 2U : 1U)) != 0;
+    }
+
+    void gather() const {
+        for (std::size_t s = 0; s < steps_; ++s) {
+            const float* rows[kWide];
+            for (std::size_t lane = 0; lane < kWide; ++lane) {
+                const std::size_t place = lane * steps_ + s;
+                const bool there = place < task_.count;
+                const unsigned sides = there ? task_.wanted[place] : 0U;
+                rows[lane] = there ? task_.rows[place] : kNoRow;
+                weights_[kWide * s + lane] = there ? task_.weights[place] : 0.0f;
+                wanted_[0][kWide * s + lane] = static_cast<float>(sides & 1U);
+                wanted_[1][kWide * s + lane] = static_cast<float>(sides & 2U);
             }
-            for (std::size_t t = 0; t < count; ++t) {
-                const bool none = back && t == 0;
-                ahead.steps[t] = gathered + kWide * n * (none ? first : joining(t));
-                ahead.weights[t] = none ? VecF{} : load(weights + kWide * joining(t));
-                wanted_at[t] = load(candidates + kWide * candidate(t));
-                any_wanted |= wanted_at[t] > VecF{};
-            }
-            if (any(any_wanted)) {
-                task.activity->set(Activity::evaluating);
-                VecFMask doubt = region < broadcast(least);
-                VecF bounds[kLeap];
-                const VecF quality =
-                    method.look_ahead(region_sums, {region, back ? ~VecFMask{} : VecFMask{}}, ahead, bounds, doubt);
-                task.activity->set(Activity::summing);
-                if (method.attains() && any((quality < broadcast(state.reached)) & ~doubt)) {
-                    // The region where the leap begins is a candidate, too.
-                    for (std::size_t lane = 0; lane < kWide; ++lane) {
-                        const std::size_t end = lane * steps + (back ? first + count : first);
-                        if (end == 0 || end > task.count || doubt[lane] != 0) continue;
-                        const bool is_candidate = (task.wanted[end - 1] & (back ? 2U : 1U)) != 0;
-                        if (is_candidate && quality[lane] < state.reached) state.reached = quality[lane];
-                    }
-                }
-                VecFMask open = {};
-                const VecF limit = broadcast(state.limit());
-                for (std::size_t t = 0; t < count; ++t) open |= (wanted_at[t] > VecF{}) & ((bounds[t] <= limit) | doubt);
-                for (unsigned lanes = negative_bits(open); lanes != 0; lanes &= lanes - 1) {
-                    const auto lane = static_cast<std::size_t>(__builtin_ctz(lanes));
-                    LeapState::Lane& own = state.lanes[state.waiting];
-                    for (std::size_t e = 0; e < size; e += kWide) {
-                        state.sums[e + state.waiting] = region_sums.values[e + lane];
-                    }
-                    own.feature = task.feature;
-                    own.count = count;
-                    own.region = region[lane];
-                    own.least = least;
-                    for (std::size_t t = 0; t < count; ++t) {
-                        const std::size_t place = lane * steps + (back && t == 0 ? first : joining(t));
-                        const std::size_t end = lane * steps + candidate(t);
-                        const bool joins = place < task.count && !(back && t == 0);
-                        own.rows[t] = joins ? task.rows[place] : kNoRow;
-                        own.weights[t] = joins ? task.weights[place] : 0.0f;
-                        own.wanted[t] = end < task.count && (task.wanted[end] & (back ? 2U : 1U)) != 0;
-                        own.slots[t] = end < task.count ? task.slots[end] ^ (back ? 1U : 0U) : 0;
-                    }
-                    if (++state.waiting == kWide) look_closely<Method>(task, state, room);
-                }
-            }
-            for (std::size_t t = 0; t < count; ++t) region += load(weights + kWide * (first + t));
-            if (number + 1 < leaps) region_sums.add_sums(of_leaps + size * l);
+            gather_rows(rows, labels_, gathered_ + kWide * labels_ * s);
         }
+    }
+
+    // The sums of each leap, and of all of them.
+    void sum_up_leaps() const {
+        for (std::size_t l = 0; l < leaps_; ++l) {
+            const Leap own = leap(l, false);
+            const WideJoint sums{labels_, of_leaps_ + size_ * l};
+            sums.sum_up(gathered_ + kWide * labels_ * own.first, weights_ + kWide * own.first, own.count, room_);
+        }
+        for (std::size_t e = 0; e < size_; e += kWide) {
+            VecF total = load(of_leaps_ + e);
+            for (std::size_t l = 1; l < leaps_; ++l) total += load(of_leaps_ + size_ * l + e);
+            store(sums_[0].values + e) = total;
+        }
+    }
+
+    void walk(bool back, VecF region) {
+        const WideJoint& sums = sums_[back ? 1 : 0];
+        for (std::size_t number = 0; number < leaps_; ++number) {
+            const std::size_t l = back ? leaps_ - 1 - number : number;
+            look_ahead(sums, region, leap(l, back));
+            if (number + 1 == leaps_) return;
+            sums.add_sums(of_leaps_ + size_ * l);
+            const Leap passed = leap(l, back);
+            for (std::size_t s = 0; s < passed.count; ++s) region += load(weights_ + kWide * (passed.first + s));
+        }
+    }
+
+    void look_ahead(const WideJoint& sums, VecF region, const Leap& leap) {
+        WideLeap ahead;
+        ahead.count = leap.count;
+        VecF wanted[kLeap];
+        VecFMask any_wanted = {};
+        for (std::size_t t = 0; t < kLeap; ++t) {
+            const bool joins = t < leap.count && leap.joins(t);
+            ahead.steps[t] = joins ? gathered_ + kWide * labels_ * leap.joining(t) : gathered_;
+            ahead.weights[t] = joins ? load(weights_ + kWide * leap.joining(t)) : VecF{};
+            wanted[t] = t < leap.count ? load(wanted_[leap.back ? 1 : 0] + kWide * leap.candidate(t)) : VecF{};
+            any_wanted |= wanted[t] > VecF{};
+        }
+        if (!any(any_wanted)) return;
+        // What lies behind the last example of a lane was found by subtraction, so that of a small region near the end of a
+        // long list few digits are right.
+        const float least = leap.back ? static_cast<float>(kLeastShare * task_.total_weight) : 0.0f;
+        VecFMask doubt = region < broadcast(least);
+        VecF bounds[kLeap];
+        task_.activity->set(Activity::evaluating);
+        const Method method{task_, room_};
+        const WideRegion origin{region, leap.back ? ~VecFMask{} : VecFMask{}};
+        const VecF quality = method.look_ahead(sums, origin, ahead, bounds, doubt);
+        task_.activity->set(Activity::summing);
+        if (method.attains()) note_reached(quality, doubt, leap);
+        VecFMask open = {};
+        const VecF limit = broadcast(state_.limit());
+        for (std::size_t t = 0; t < leap.count; ++t) open |= (wanted[t] > VecF{}) & ((bounds[t] <= limit) | doubt);
+        for (unsigned lanes = negative_bits(open); lanes != 0; lanes &= lanes - 1) {
+            wait(sums, static_cast<std::size_t>(__builtin_ctz(lanes)), region, least, leap);
+            if (state_.waiting == kWide) look_closely<Method>(task_, state_, room_);
+        }
+    }
+
+    // The region where a leap begins may be a candidate itself.
+    void note_reached(VecF quality, VecFMask doubt, const Leap& leap) const {
+        const unsigned better = negative_bits((quality < broadcast(state_.reached)) & ~doubt);
+        for (unsigned lanes = better; lanes != 0; lanes &= lanes - 1) {
+            const auto lane = static_cast<std::size_t>(__builtin_ctz(lanes));
+            const std::size_t end = lane * steps_ + leap.first + (leap.back ? leap.count : 0);
+            if (end == 0 || !is_candidate(end - 1, leap.back)) continue;
+            if (quality[lane] < state_.reached) state_.reached = quality[lane];
+        }
+    }
+
+    void wait(const WideJoint& sums, std::size_t lane, VecF region, float least, const Leap& leap) const {
+        LeapState::Lane& own = state_.lanes[state_.waiting];
+        for (std::size_t e = 0; e < size_; e += kWide) state_.sums[e + state_.waiting] = sums.values[e + lane];
+        own.feature = task_.feature;
+        own.count = leap.count;
+        own.region = region[lane];
+        own.least = least;
+        for (std::size_t t = 0; t < leap.count; ++t) {
+            const std::size_t joining = lane * steps_ + leap.joining(t);
+            const std::size_t candidate = lane * steps_ + leap.candidate(t);
+            const bool joins = leap.joins(t) && joining < task_.count;
+            own.rows[t] = joins ? task_.rows[joining] : kNoRow;
+            own.weights[t] = joins ? task_.weights[joining] : 0.0f;
+            own.wanted[t] = is_candidate(candidate, leap.back);
+            own.slots[t] = own.wanted[t] ? task_.slots[candidate] ^ (leap.back ? 1U : 0U) : 0;
+        }
+        ++state_.waiting;
+    }
+
+    const ScreenTask& task_;
+    LeapState& state_;
+    const std::size_t labels_, steps_, leaps_, size_;
+    float* const gathered_;    // by step and label
+    float* const weights_;     // by step
+    float* const wanted_[2];   // by step; not 0: before, or behind, the example is a candidate
+    float* const of_leaps_;    // the sums of each leap
+    float* const room_;
+    const WideJoint sums_[2];  // of the regions before and behind
+};
+
+template <typename Method>
+inline void leap_along(const ScreenTask& task, LeapState& state, float* scratch) {
+    if (task.count > 0) {
+        LeapWalk<Method>(task, state, scratch).run();
+    } else if (state.waiting > 0) {
+        look_closely<Method>(task, state, scratch);
     }
 }
 
-void leap_joint(const ScreenTask& task, LeapState& state, float* scratch) { leap<LeapJoint>(task, state, scratch); }
+void leap_joint(const ScreenTask& task, LeapState& state, float* scratch) { leap_along<LeapJoint>(task, state, scratch); }
 
-void leap_signed(const ScreenTask& task, LeapState& state, float* scratch) { leap<LeapSigned>(task, state, scratch); }
+void leap_signed(const ScreenTask& task, LeapState& state, float* scratch) { leap_along<LeapSigned>(task, state, scratch); }
 
 }  // namespace
 }  // namespace labelboost
