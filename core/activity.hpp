@@ -12,11 +12,15 @@ enum class Activity : std::uint8_t { other, summing, evaluating };
 // instruction set only.)
 class ActivityMark {
 public:
-    [[gnu::always_inline]] void set(Activity activity) { __atomic_store_n(&activity_, activity, __ATOMIC_RELAXED); }
-    [[gnu::always_inline]] Activity get() const { return __atomic_load_n(&activity_, __ATOMIC_RELAXED); }
+    [[gnu::always_inline]] void set(Activity activity) {
+        __atomic_store_n(&activity_, static_cast<std::uint8_t>(activity), __ATOMIC_RELAXED);
+    }
+    [[gnu::always_inline]] Activity get() const {
+        return static_cast<Activity>(__atomic_load_n(&activity_, __ATOMIC_RELAXED));
+    }
 
 private:
-    Activity activity_ = Activity::other;
+    std::uint8_t activity_ = 0;
 };
 
 // Marks an activity until the end of a block.

@@ -219,22 +219,19 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
 void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                            std::vector<FeatureCandidates>& candidates) {
     constexpr std::size_t kBytesOfGroup = 1U << 23;
-    constexpr std::size_t kMostRanks = 1024;
     // Of more examples the rounding errors of sums in single precision would be too large.
     constexpr std::size_t kMostExamples = 1U << 16;
     const Coverage& coverage = task.coverage;
     const std::size_t size = packed_rows_.size();
     const std::size_t count = coverage.sample.size();
-    if (count > kMostExamples) return;
     const std::size_t chunk = std::min(count, packed_rows_.capacity());
-    for (std::size_t i = 0; i < count; ++i) {
-        position_[static_cast<std::size_t>(coverage.sample[i])] = static_cast<std::int32_t>(i);
-    }
     std::vector<std::size_t> suitable;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        const Column& feature = column(places[i]);
-        const bool fits = !feature.rank_of.empty() ? feature.ranks() <= kMostRanks : chunk == count;
-        if (fits && !feature.nominal) suitable.push_back(i);
+        if (packed_rows_.suits(column(places[i]), count)) suitable.push_back(i);
+    }
+    if (suitable.empty()) return;
+    for (std::size_t i = 0; i < count; ++i) {
+        position_[static_cast<std::size_t>(coverage.sample[i])] = static_cast<std::int32_t>(i);
     }
     if (packed_.size() < places.size()) packed_.resize(places.size());
     const auto run = [&](std::span<const std::size_t> group, const auto& work) {
@@ -246,12 +243,15 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
     });
     std::erase_if(suitable, [&](std::size_t i) { return !packed_[i].reliable(); });
     std::size_t listed = 0, splits = 0;
+    bool any_implicit = false;
     for (const std::size_t i : suitable) {
+        any_implicit = any_implicit || packed_[i].any_implicit();
         listed += packed_[i].listed();
         splits += packed_[i].splits();
     }
     if (!packed_rows_.pays(count, listed, splits)) return;
-    for (Scratch& scratch : scratch_) scratch.packed.begin(kNoise * coverage.weight);
+    const double noise = kNoise * coverage.weight;
+    for (Scratch& scratch : scratch_) scratch.packed.begin(noise, scratch.screening.task(noise, scratch.activity));
     AlignedVector sums(size, 0.0);
     FloatVector total(size);
     for (std::size_t begin = 0, end = 0; begin < suitable.size(); begin = end) {
@@ -266,7 +266,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                 const std::size_t rows = std::min(chunk, count - first);
                 packed_rows_.fill(task.gradients, coverage.weights, std::span(coverage.sample).subspan(first, rows), pool_,
                                   task.interrupt);
-                for (std::size_t i = 0; begin == 0 && i < rows; ++i) {
+                for (std::size_t i = 0; any_implicit && begin == 0 && i < rows; ++i) {
                     const float* const row = packed_rows_.row(i);
                     for (std::size_t c = 0; c < size; ++c) sums[c] += static_cast<double>(row[c]);
                 }
@@ -279,12 +279,17 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                     packed_[i].add(packed_rows_, first, part, std::min(width, size - part));
                 });
             }
+            if ((first + chunk) / kMostExamples > first / kMostExamples && first + chunk < count) {
+                run(group, [&](std::size_t i, Scratch&) { packed_[i].settle(); });
+            }
         }
+        run(group, [&](std::size_t i, Scratch&) { packed_[i].finish(); });
         for (std::size_t c = 0; c < size; ++c) total[c] = static_cast<float>(sums[c]);
         run(group, [&](std::size_t i, Scratch& scratch) {
             const ActivityScope evaluating(scratch.activity, Activity::evaluating);
             if (places[i].missing == Missing::right && !packed_[i].any_missing()) return;
-            packed_[i].walk(total, places[i].missing == Missing::left, scratch.packed);
+            const Missing side = places[i].missing;
+            packed_[i].walk(total, side == Missing::left, side == Missing::right, scratch.packed);
         });
     }
     for (Scratch& scratch : scratch_) scratch.packed.flush();
@@ -293,12 +298,18 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
         const PackedFeature& feature = packed_[i];
         const bool left = places[i].missing == Missing::left;
         candidates[i].screened = true;
-        if (!left && !feature.any_missing()) continue;
+        if (places[i].missing == Missing::right && !feature.any_missing()) continue;
         note_contenders(
             [&](const auto& visit) {
                 for (std::uint32_t s = 0; s < feature.splits(); ++s) {
                     const std::size_t before = feature.before(s, left);
-                    if (eligible(before, covered - before)) visit(2 * s, feature.quality(s));
+                    if (settings_.trees) {
+                        const double quality = feature.left_quality(s) + feature.right_quality(s);
+                        if (eligible(before, covered - before)) visit(2 * s, quality);
+                        continue;
+                    }
+                    if (before >= least_coverage()) visit(2 * s, feature.left_quality(s));
+                    if (feature.present() - before >= least_coverage()) visit(2 * s + 1, feature.right_quality(s));
                 }
             },
             candidates[i]);

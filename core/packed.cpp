@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "screening.hpp"
+
 namespace labelboost {
 namespace {
 
 constexpr std::size_t kMostLabels = 96;
 constexpr std::size_t kBytes = 1U << 24;  // of all rows together
+// Of rows for rules: so few that a part of them all stays in the cache while several features add it up.
+constexpr std::size_t kMostSums = 2048;
 
 constexpr std::size_t padded_floats(std::size_t n) { return (n + 15) / 16 * 16; }
 
@@ -15,15 +19,26 @@ constexpr std::size_t padded_floats(std::size_t n) { return (n + 15) / 16 * 16; 
 
 bool PackedRows::possible(const Form& form, const Settings& settings) {
     if (form.flat) return true;
-    return settings.trees && settings.l2 > 0.0 && !settings.binned_candidates() && form.labels <= kMostLabels;
+    if (!settings.trees) return form.joint && Screening::possible(form, settings);
+    return settings.l2 > 0.0 && !settings.binned_candidates() && form.labels <= kMostLabels;
 }
 
 PackedRows::PackedRows(const Form& form, const Settings& settings) : form_(form) {
     if (!possible(form, settings)) return;
+    sums_ = !settings.trees;
     size_ = form.flat    ? padded_floats(form.labels + 1)
+            : sums_      ? packed_sums_size(form.labels)
             : form.joint ? padded_floats(form.labels * (form.labels + 3) / 2)
                          : 2 * padded_floats(form.labels);
-    capacity_ = kBytes / sizeof(float) / size_;
+    capacity_ = sums_ ? kMostSums : kBytes / sizeof(float) / size_;
+}
+
+bool PackedRows::suits(const Column& column, std::size_t examples) const {
+    constexpr std::size_t kMostRanks = 1024;
+    constexpr std::size_t kExamplesPerRank = 16;  // fewer are better walked along one by one, for rules
+    if (column.nominal) return false;
+    if (column.rank_of.empty()) return !sums_ && examples <= capacity_;
+    return column.ranks() <= kMostRanks && (!sums_ || examples >= kExamplesPerRank * column.ranks());
 }
 
 void PackedRows::fill(const Gradients& gradients, const std::vector<double>& weights,
@@ -42,6 +57,10 @@ void PackedRows::fill(const Gradients& gradients, const std::vector<double>& wei
 
 void PackedRows::pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch,
                       float* out) const {
+    if (sums_) {
+        active_kernels().pack_sums(gradients.rounded_row(example), static_cast<float>(weight), form_.labels, out);
+        return;
+    }
     const double* const gradient = form_.flat ? gradients.gradient(example) : gradients.row(example);
     if (form_.flat) {
         out[0] = static_cast<float>(weight);
@@ -84,10 +103,12 @@ bool PackedRows::pays(std::size_t examples, std::size_t listed, std::size_t spli
 
 PackedScorer::PackedScorer(const Form& form, const Settings& settings, std::size_t size)
     : form_(form),
+      sums_(!settings.trees && size > 0),
       l2_(static_cast<float>(settings.l2)),
       size_(size),
       rows_(kTogether * size, 0.0f),
-      system_(form.joint ? kTogether * size : 0, 0.0f) {}
+      system_(sums_ ? packed_scratch_size(form.labels, Screening::most_bins_per_sign(form, settings))
+              : form.joint ? kTogether * size : 0, 0.0f) {}
 
 void PackedScorer::add(float* quality) {
     targets_[count_++] = quality;
@@ -101,6 +122,8 @@ void PackedScorer::flush() {
     alignas(64) float quality[kTogether];
     if (form_.flat) {
         active_kernels().score_packed_flat(rows, form_.labels, l2_, noise_, quality);
+    } else if (sums_) {
+        active_kernels().score_packed_sums(rows, task_, system_.data(), quality);
     } else if (form_.joint) {
         active_kernels().score_packed(rows, form_.labels, l2_, noise_, system_.data(), quality);
     } else {
@@ -171,18 +194,31 @@ void PackedFeature::find_slots(const Column& column, std::size_t ranks) {
 void PackedFeature::add(const PackedRows& rows, std::size_t first, std::size_t begin, std::size_t count) {
     const Kernels& kernels = active_kernels();
     const std::size_t size = rows.size();
-    const auto add = [&](std::int32_t slot, std::size_t row) {
-        float* const target = histogram_.data() + static_cast<std::size_t>(slot) * size + begin;
-        kernels.add_floats(target, target, rows.row(row) + begin, count);
-    };
     if (all_listed_) {
-        for (std::size_t i = 0; i < rows.rows(); ++i) add(slot_[first + i], i);
-    } else {  // there is but one chunk then
-        for (std::size_t i = 0; i < listed_.size(); ++i) add(slot_[i], static_cast<std::size_t>(listed_[i]));
+        kernels.add_rows(histogram_.data() + begin, slot_.data() + first, rows.row(0) + begin, rows.rows(), size, count);
+        return;
+    }
+    for (std::size_t i = 0; i < listed_.size(); ++i) {  // there is but one chunk then
+        float* const target = histogram_.data() + static_cast<std::size_t>(slot_[i]) * size + begin;
+        kernels.add_floats(target, target, rows.row(static_cast<std::size_t>(listed_[i])) + begin, count);
     }
 }
 
-void PackedFeature::walk(const FloatVector& total, bool missing_left, PackedScorer& scorer) {
+void PackedFeature::settle() {
+    exact_.resize(histogram_.size(), 0.0);
+    for (std::size_t i = 0; i < exact_.size(); ++i) {
+        exact_[i] += static_cast<double>(histogram_[i]);
+        histogram_[i] = 0.0f;
+    }
+}
+
+void PackedFeature::finish() {
+    if (exact_.empty()) return;
+    settle();
+    for (std::size_t i = 0; i < exact_.size(); ++i) histogram_[i] = static_cast<float>(exact_[i]);
+}
+
+void PackedFeature::walk(const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer) {
     const Kernels& kernels = active_kernels();
     const std::size_t size = total.size();
     const std::size_t slots = counts_.size();
@@ -206,7 +242,7 @@ void PackedFeature::walk(const FloatVector& total, bool missing_left, PackedScor
         before = sum;
         scorer.add(&left_[s]);
     }
-    before = missing_left ? nothing.data() : missing;
+    before = missing_right ? missing : nothing.data();
     for (std::size_t s = splits(); s-- > 0;) {
         float* const sum = scorer.next();
         kernels.add_floats(sum, before, row(s + 1), size);

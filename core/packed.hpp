@@ -1,4 +1,5 @@
-// Screening the divisions of a node of a tree: approximate qualities of both parts, from histograms in single precision.
+// Screening the divisions of a node of a tree, or the candidates of a rule by bins of a feature: approximate qualities of
+// both parts, from histograms in single precision.
 //
 // A node's examples are turned into rows (kernels/packed.hpp) once, whatever the number of features; a feature then adds up
 // the rows by value, and walks along its values from both ends. Rows are made for so many examples at a time as fit into
@@ -25,6 +26,8 @@ public:
     PackedRows(const Form& form, const Settings& settings);
 
     static bool possible(const Form& form, const Settings& settings);
+    // Whether it is worth a look for a feature with so many values.
+    bool suits(const Column& column, std::size_t examples) const;
     // Numbers in a row, padded, and how many rows there can be at a time.
     std::size_t size() const { return size_; }
     std::size_t capacity() const { return capacity_; }
@@ -43,6 +46,7 @@ private:
     void pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch, float* out) const;
 
     Form form_;
+    bool sums_ = false;  // rows have the form for rules
     std::size_t size_ = 0, capacity_ = 0, count_ = 0;
     FloatVector rows_;
 };
@@ -52,8 +56,10 @@ class PackedScorer {
 public:
     PackedScorer(const Form& form, const Settings& settings, std::size_t size);
 
-    void begin(double noise) {
+    // task: for rules, what does not depend on examples.
+    void begin(double noise, const ScreenTask& task) {
         noise_ = static_cast<float>(noise);
+        task_ = task;
         count_ = 0;
     }
     // Where to put the next row. What was put there sixteen rows ago has been scored.
@@ -66,6 +72,8 @@ private:
     static constexpr std::size_t kTogether = 16;
 
     Form form_;
+    bool sums_;
+    ScreenTask task_{};
     float l2_, noise_ = 0.0f;
     std::size_t size_, count_ = 0;
     FloatVector rows_, system_;
@@ -80,6 +88,7 @@ public:
     void start(const Column& column, const std::vector<std::int32_t>& sample, const std::vector<std::uint8_t>& sampled,
                const std::vector<std::uint32_t>& multiplicity, const std::vector<std::int32_t>& position);
     bool any_missing() const { return missing_count_ > 0; }
+    bool any_implicit() const { return implicit_slot_ >= 0; }
     std::size_t splits() const { return counts_.empty() ? 0 : counts_.size() - 1; }
     // Whether single precision will do: the row of the implicit value is a difference, which has to be a large one.
     bool reliable() const {
@@ -90,18 +99,24 @@ public:
     std::size_t listed() const { return slot_.size(); }
     // What the histogram will take, in rows.
     std::size_t histogram_rows() const { return counts_.size() + 1; }
-    void clear(std::size_t row_size) { histogram_.assign(histogram_rows() * row_size, 0.0f); }
+    void clear(std::size_t row_size) {
+        histogram_.assign(histogram_rows() * row_size, 0.0f);
+        exact_.clear();
+    }
+    // Goes on in double precision with what was added so far; when all has been added, `finish` rounds it.
+    void settle();
+    void finish();
     // Adds the rows of the node's examples from number `first` on: of each row `count` numbers from `begin` on.
     void add(const PackedRows& rows, std::size_t first, std::size_t begin, std::size_t count);
-    // Scores both parts of every division, with missing values on the left or on the right. total: of all rows.
-    void walk(const FloatVector& total, bool missing_left, PackedScorer& scorer);
+    // Scores both parts of every division, with missing values on the left, on the right or nowhere. total: of all rows.
+    void walk(const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer);
 
     std::size_t before(std::size_t split, bool missing_left) const {
         return counts_before_[split] + (missing_left ? missing_count_ : 0);
     }
-    double quality(std::size_t split) const {
-        return static_cast<double>(left_[split]) + static_cast<double>(right_[split]);
-    }
+    double left_quality(std::size_t split) const { return static_cast<double>(left_[split]); }
+    double right_quality(std::size_t split) const { return static_cast<double>(right_[split]); }
+    std::uint32_t present() const { return counts_before_.empty() ? 0 : counts_before_.back(); }
 
 private:
     std::uint32_t total_count() const { return counts_before_.back() + missing_count_; }
@@ -115,6 +130,7 @@ private:
     std::vector<std::uint32_t> counts_, counts_before_;
     std::uint32_t missing_count_ = 0;
     FloatVector histogram_;  // slots, then what is missing
+    std::vector<double> exact_;  // the same, as far as it was settled
     std::vector<float> left_, right_;
 };
 

@@ -18,6 +18,10 @@ std::size_t most_bins(std::size_t labels, const Settings& settings) {
 
 }  // namespace
 
+std::size_t Screening::most_bins_per_sign(const Form& form, const Settings& settings) {
+    return most_bins(form.labels, settings);
+}
+
 bool Screening::possible(const Form& form, const Settings& settings) {
     if (!(settings.l2 > 0.0) || form.sets != nullptr || form.flat) return false;
     if (!form.joint) return form.labels <= kMostDiagonalLabels && !settings.binned_candidates();

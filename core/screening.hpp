@@ -19,6 +19,7 @@ public:
 
     // Whether the kernels can deal with the problem at all: few labels, and systems that are not singular.
     static bool possible(const Form& form, const Settings& settings);
+    static std::size_t most_bins_per_sign(const Form& form, const Settings& settings);  // 0 without label bins
     // Whether it pays for a list with so many examples and splits.
     static bool pays(std::size_t examples, std::size_t splits);
 
@@ -51,6 +52,9 @@ public:
     void finish_leaps(double noise, ActivityMark& activity);
     std::span<const ScreenFinding> findings() const { return std::span(findings_).first(leaps_.found); }
 
+    // What kernels need to know that does not depend on the examples.
+    ScreenTask task(double noise, ActivityMark& activity) const;
+
     // The qualities of the regions before and behind split s; -infinity: not decided.
     double before(std::size_t s) const { return static_cast<double>(before_quality_[place_[s]]); }
     double behind(std::size_t s) const { return static_cast<double>(behind_quality_[place_[s]]); }
@@ -62,8 +66,6 @@ private:
                       ActivityMark& activity, const Score& score);
     void line_up(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk);
     bool by_sign() const;
-    // What does not depend on the examples.
-    ScreenTask task(double noise, ActivityMark& activity) const;
 
     Form form_;
     const Settings& settings_;

@@ -38,11 +38,22 @@ double best_of_all(const std::vector<FeatureCandidates>& candidates) {
 }  // namespace
 
 Search::Search(const Columns& columns, const Settings& settings, const Form& form, ThreadPool& pool)
-    : columns_(columns), settings_(settings), form_(form), pool_(pool), anchor_(form, settings), dropped_(columns.examples, 0), packed_rows_(form, settings) {
+    : columns_(columns),
+      settings_(settings),
+      form_(form),
+      pool_(pool),
+      anchor_(form, settings),
+      dropped_(columns.examples, 0),
+      packed_rows_(form, settings) {
     for (std::size_t thread = 0; thread < pool.size(); ++thread) {
         scratch_.emplace_back(form_, settings_, packed_rows_.size());
     }
-    if (PackedRows::possible(form, settings)) position_.resize(columns.examples);
+    packs_ = PackedRows::possible(form, settings) &&
+             std::any_of(columns.features.begin(), columns.features.end(), [&](const Column& feature) {
+                 return packed_rows_.suits(feature, columns.examples) ||
+                        packed_rows_.suits(feature, std::min(columns.examples, packed_rows_.capacity()));
+             });
+    if (packs_) position_.resize(columns.examples);
 }
 
 double Search::best_known(const FeatureCandidates& feature) const {
@@ -167,7 +178,7 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
         scratch.scorer.begin(noise, task.interrupt);
         scratch.screening.begin_leaps(incumbent, task.coverage.total);
     }
-    if (PackedRows::possible(form_, settings_)) screen_packed(task, places, candidates);
+    if (packs_) screen_packed(task, places, candidates);
     if (pool_.size() == 1) {
         for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
             if (!feature.screened) scan(task, column, scratch, {0, 1}, feature);
@@ -175,7 +186,7 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
     } else {
         scan_in_pieces(task, places, order, candidates);
     }
-    if (Screening::possible(form_, settings_) || PackedRows::possible(form_, settings_)) {
+    if (packs_ || Screening::possible(form_, settings_)) {
         take_findings(task, candidates);
         const double worst = (1.0 - kScreenMargin) * reach();
         for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {

@@ -196,7 +196,7 @@ private:
     const Column& column(const Place& place) const { return columns_.features[static_cast<std::size_t>(place.feature)]; }
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt);
-    // Screens what can be screened with packed rows, for trees.
+    // Screens what can be screened with packed rows.
     void screen_packed(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
     double best_known(const FeatureCandidates& feature) const;
     std::vector<std::size_t> longest_first(const std::vector<Place>& places) const;
@@ -245,6 +245,7 @@ private:
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
     std::vector<std::int32_t> dropped_sample_;
     PackedRows packed_rows_;
+    bool packs_ = false;                   // whether it is worth a look for any feature
     std::vector<PackedFeature> packed_;    // by place
     std::vector<std::int32_t> position_;   // by example: its number in the node, while it is looked at
 };

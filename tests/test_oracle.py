@@ -190,6 +190,59 @@ def test_real_data_with_many_labels(name: str, parameters: dict[str, Any]) -> No
     assert_same_rules(model.rules_, rules)
 
 
+def numeric_problem(
+    seed: int, n: int, n_labels: int, values: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    """Numeric features only, with a few distinct values each or as many as there are examples."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    if values > 0:
+        X = np.floor(values * rng.random((n, 4)) ** [1.0, 2.0, 3.0, 4.0])
+    X[rng.random(n) < 0.1, 3] = np.nan
+    logits = np.nan_to_num(X) @ rng.normal(size=(4, n_labels)) + rng.normal(size=(n, n_labels))
+    shares = rng.uniform(0.05, 0.6, n_labels)
+    thresholds = np.diag(np.quantile(logits, 1 - shares, axis=0))
+    return X, (logits > thresholds).astype(np.uint8)
+
+
+AGGREGATED = [(None, "paper"), *product((2, 0.32), ("paper", "exact"))]
+SCREENED = [
+    {"label_bins": label_bins, "label_bin_aggregation": aggregation, "l2": l2}
+    for (label_bins, aggregation), l2 in product(AGGREGATED, (0.01, 1.0, 50.0))
+]
+"""Settings with which features that have many splits are screened, by leaps."""
+
+
+@pytest.mark.parametrize("n_labels", [2, 7, 18, 32])
+@pytest.mark.parametrize("parameters", SCREENED, ids=name_of)
+def test_long_lists(parameters: dict[str, Any], n_labels: int) -> None:
+    """Lists of one leap and of several, whose lanes are not all equally long."""
+    for n, min_coverage in ((40, 1), (700, 12)):
+        X, Y = numeric_problem(seed=n_labels, n=n, n_labels=n_labels)
+        model, rules = fit_both(
+            X, Y, n_rules=10, max_features=2, max_conditions=8, min_coverage=min_coverage,
+            **parameters,
+        )  # fmt: skip
+        assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("n_labels", [1, 7, 18, 32])
+@pytest.mark.parametrize("parameters", SCREENED, ids=name_of)
+def test_few_values(parameters: dict[str, Any], n_labels: int) -> None:
+    """Features with far fewer values than examples are screened by histograms."""
+    X, Y = numeric_problem(seed=n_labels, n=400, n_labels=n_labels, values=9)
+    model, rules = fit_both(X, Y, n_rules=20, max_features=3, min_coverage=12, **parameters)
+    assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("label_bins", [None, 2])
+def test_few_values_of_many_examples(label_bins: int | None) -> None:
+    """Sums of more examples than single precision is good for."""
+    X, Y = numeric_problem(seed=5, n=140_000, n_labels=3, values=5)
+    model, rules = fit_both(X, Y, n_rules=3, label_bins=label_bins, max_conditions=2)
+    assert_same_rules(model.rules_, rules)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("label_bins", [None, 0.5])
 def test_labels_that_never_or_always_occur(loss: str, label_bins: float | None) -> None:
@@ -237,7 +290,7 @@ def test_every_instruction_set(isa: str) -> None:
     if isa == _core.instruction_set():
         return
     tests = "numbers_of_labels or many_labels or feature_bins or other_forms or sample_weights"
-    tests = f"({tests}) and not real_data"
+    tests = f"({tests} or few_values or (long_lists and 18)) and not real_data"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "-k", tests]
     done = subprocess.run(
         [*command, str(Path(__file__))],

@@ -30,8 +30,8 @@ inline void reduce_columns(T* system, std::size_t n, std::size_t i, std::size_t 
     for (std::size_t c = 0; c < kColumns; ++c) store(own + kStep * c) = total[c];
 }
 
-// The qualities of interleaved systems, which are replaced by U, but for its diagonal, by the inverses of that. `lost` receives whether less than this share of a
-// diagonal element is left in its pivot, so that few digits of the result are right.
+// The qualities of interleaved systems, which are replaced by U with the inverses of its diagonal elements. `lost` receives
+// whether less than this share of a diagonal element is left in its pivot, so that few digits of the result are right.
 template <typename T>
 inline VecOf<T> factorise_lanes(T* system, std::size_t n, T noise, T least_kept, MaskOf<T>* lost) {
     constexpr std::size_t kStep = Lanes<T>::kCount;

@@ -183,9 +183,13 @@ struct Kernels {
 
     // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
+    void (*pack_sums)(const float* gradient, float weight, std::size_t labels, float* out);
+    void (*add_rows)(float* histogram, const std::int32_t* slots, const float* rows, std::size_t count, std::size_t size,
+                     std::size_t width);
     void (*add_floats)(float* out, const float* a, const float* b, std::size_t size);
     void (*score_packed)(const float* const* rows, std::size_t labels, float l2, float noise, float* system,
                          float* quality);
+    void (*score_packed_sums)(const float* const* rows, const ScreenTask& task, float* scratch, float* quality);
     void (*score_packed_flat)(const float* const* rows, std::size_t labels, float l2, float noise, float* quality);
     void (*score_packed_diagonal)(const float* const* rows, std::size_t labels, std::size_t padded, float l2, float noise,
                                   float* quality);
@@ -246,6 +250,14 @@ constexpr std::size_t leap_scratch_size(std::size_t labels, std::size_t bins_per
     const std::size_t sums = leap_sums_size(labels) * (kSteps / kLeap + 2);
     const std::size_t ahead = 16 * labels * (kLeap + 5);
     return gathered + sums + ahead + screen_scratch_size(labels, bins_per_sign);
+}
+
+// Floats in a row of sums for rules, padded, and what it takes to score sixteen of them.
+constexpr std::size_t packed_sums_size(std::size_t labels) {
+    return (2 * labels + labels * (labels + 1) / 2 + 15) / 16 * 16;
+}
+constexpr std::size_t packed_scratch_size(std::size_t labels, std::size_t bins_per_sign) {
+    return 16 * packed_sums_size(labels) + screen_scratch_size(labels, bins_per_sign);
 }
 
 const Kernels& active_kernels();

@@ -223,7 +223,7 @@ private:
 
     // The same after some labels, others in each lane, have changed to the bin of the other sign. With s the old signs of
     // these labels F, the common element changes by sum_F s_k across_k - 2 sum_{k < l in F} s_k s_l Gram[k][l]. The last sum
-    // is at most (|F| - 1) sum_F Gram[k][k] / 2; as gains are convex in the elements of a system, the worst is at either end.
+    // is at most (|F| - 1) sum_F Gram[k][k] / 2. Gains are convex in the elements of a system, so the worst is at either end.
     VecF solve_flipped(const WideJoint& sums, const VecF (&own)[2], VecF common, VecF total, VecF sizes,
                        VecFMask& doubt) const {
         const std::size_t n = sums.labels;
@@ -245,7 +245,8 @@ private:
         const VecF changed[2] = {own[0] + moved, own[1] - moved};
         common += change;
         if (!any(error > VecF{})) return solve(changed, common, total, sizes, doubt);
-        return minimum(solve(changed, common - error, total, sizes, doubt), solve(changed, common + error, total, sizes, doubt));
+        return minimum(solve(changed, common - error, total, sizes, doubt),
+                       solve(changed, common + error, total, sizes, doubt));
     }
 
     VecF solve(const VecF (&own)[2], VecF common, VecF total, VecF sizes, VecFMask& doubt) const {

@@ -1,14 +1,14 @@
-// Gradients and Hessians as rows of single precision that need only be added up: what the divisions of a node are screened
-// with.
+// Gradients and Hessians as rows of single precision that need only be added up: what the divisions of a node, or a rule's
+// candidates by bins of a feature, are screened with.
 //
 // In joint form a row is a linear system without the L2 term, in the order of cholesky.hpp: for each label the upper
 // triangle's row of the Hessian, then the negative gradient; K (K + 3) / 2 numbers. Rows of sixteen regions are transposed
 // and solved side by side. In diagonal form it is the gradients, then the diagonal of the Hessian, both padded; in flat
-// form the weight, then the gradients.
+// form the weight, then the gradients. For rules in joint form a row has the sums of wide_sums.hpp.
 // Cost: K^2 / 32 vector operations to add a row, K^3 / 6 for sixteen systems.
 #pragma once
 
-#include "cholesky.hpp"
+#include "wide_scores.hpp"
 
 namespace labelboost {
 namespace {
@@ -22,6 +22,42 @@ void pack_joint(const double* gradient, double weight, std::size_t labels, float
         const double size = __builtin_fabs(gradient[i]);
         row[0] = static_cast<float>(weight * size * (1.0 - size));
         row[labels - i] = static_cast<float>(-scaled);
+    }
+}
+
+// The row for rules. gradient: padded to 16.
+void pack_sums(const float* gradient, float weight, std::size_t labels, float* out) {
+    const std::size_t blocks = (labels + kWide - 1) / kWide;
+    // Where there is room, a row of the triangle writes beyond its end what the next one overwrites.
+    const float* const end = out + packed_sums_size(labels);
+    alignas(64) float padded[2 * kMostScreenLabels] = {};
+    for (std::size_t b = 0; b < blocks; ++b) store(padded + kWide * b) = load(gradient + kWide * b);
+    for (std::size_t k = 0; k < labels; ++k) {
+        out[k] = weight * gradient[k];
+        out[labels + k] = __builtin_fabsf(out[k]);
+    }
+    float* target = out + 2 * labels;
+    for (std::size_t i = 0; i < labels; ++i) {
+        const float scaled = out[i];
+        const std::size_t count = labels - i;
+        for (std::size_t j = 0; j < count; j += kWide) {
+            if (target + j + kWide <= end) {
+                store_anywhere(target + j, scaled * load_anywhere(padded + i + j));
+            } else {
+                for (std::size_t c = j; c < count; ++c) target[c] = scaled * padded[i + c];
+                break;
+            }
+        }
+        target += count;
+    }
+}
+
+// Row i is added to the histogram's row `slots[i]`, both `size` numbers apart: `width` numbers, a multiple of 16.
+void add_rows(float* histogram, const std::int32_t* slots, const float* rows, std::size_t count, std::size_t size,
+              std::size_t width) {
+    for (std::size_t i = 0; i < count; ++i, rows += size) {
+        float* const target = histogram + static_cast<std::size_t>(slots[i]) * size;
+        for (std::size_t c = 0; c < width; c += kWide) store(target + c) += load(rows + c);
     }
 }
 
@@ -41,6 +77,23 @@ void score_packed(const float* const* rows, std::size_t labels, float l2, float 
     VecFMask doubt = {};
     for (std::size_t i = 0; i < labels; ++i) store(system + kWide * lane_row(i, labels)) += l2;
     const VecF found = factorise_lanes<float>(system, labels, noise, kLeastKept, &doubt);
+    store(quality) = select(doubt, broadcast(-__builtin_inff()), found);
+}
+
+// The same for rules. Only what does not depend on examples is taken from the task.
+void score_packed_sums(const float* const* rows, const ScreenTask& task, float* scratch, float* quality) {
+    const WideJoint sums{task.labels, scratch};
+    const std::size_t vectors = WideJoint::vectors(task.labels);
+    for (std::size_t c = 0; c < vectors; c += kWide) {
+        VecF block[kWide];
+        for (std::size_t lane = 0; lane < kWide; ++lane) block[lane] = load(rows[lane] + c);
+        transpose(block);
+        for (std::size_t e = 0; e < kWide && c + e < vectors; ++e) store(sums.values + kWide * (c + e)) = block[e];
+    }
+    float* const room = sums.values + kWide * vectors;
+    VecFMask doubt = {};
+    const VecF found = task.bins_for == nullptr ? score_wide_exact(sums, task, room, doubt)
+                                                : score_wide_binned(sums, WideRegion{VecF{}, VecFMask{}}, task, room, doubt);
     store(quality) = select(doubt, broadcast(-__builtin_inff()), found);
 }
 

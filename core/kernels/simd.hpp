@@ -51,6 +51,9 @@ inline Vec load_doubles(const float* p) {
     return __builtin_convertvector(x, Vec);
 #endif
 }
+typedef float AnyF __attribute__((vector_size(64), aligned(4), may_alias));
+inline VecF load_anywhere(const float* p) { return *reinterpret_cast<const AnyF*>(p); }
+inline void store_anywhere(float* p, VecF x) { *reinterpret_cast<AnyF*>(p) = x; }
 inline Vec broadcast(double x) { return Vec{} + x; }
 inline VecF broadcast(float x) { return VecF{} + x; }
 inline Vec select(VecMask mask, Vec yes, Vec no) {
@@ -79,7 +82,7 @@ inline VecF square_root(VecF x) {
 inline Vec inverse_root(Vec x) { return 1.0 / square_root(x); }
 inline VecF inverse_root(VecF x) {
 #if defined(__AVX512F__)
-    const VecF guess = __builtin_ia32_rsqrt14ps512_mask(x, VecF{}, static_cast<short>(-1));
+    const VecF guess = __builtin_ia32_rsqrt14ps512_mask(x, VecF{}, static_cast<unsigned short>(0xffff));
     return guess * (1.5f - 0.5f * x * guess * guess);
 #else
     return 1.0f / square_root(x);

@@ -19,6 +19,7 @@ struct WideRegion {
 
     // A label with a smaller additive sum may have none at all, and belong to no bin.
     VecF least(const ScreenTask& task, std::size_t label) const {
+        if (task.total == nullptr) return VecF{};
         const double total = task.total[JointLayout(task.labels).additive() + label];
         return select(by_subtraction, broadcast(static_cast<float>(1e-5 * total)), VecF{});
     }
