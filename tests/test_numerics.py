@@ -243,6 +243,15 @@ def test_weights_of_a_million(heads: dict[str, Any], n_labels: int, share: float
 
 
 @each_head
+@pytest.mark.parametrize("weight", [1e13, 1e60])
+def test_weights_beyond_single_precision(heads: dict[str, Any], weight: float) -> None:
+    """Sums, or products of sums, that single precision has no numbers for."""
+    for n_labels in (5, 20):
+        X, Y = problem(4, n_labels)
+        train_and_check(X, Y, np.full(len(X), weight), max_conditions=2, **heads)
+
+
+@each_head
 @pytest.mark.parametrize("l2", [1e-3, 1.0])
 @pytest.mark.parametrize("seed", [3, 6, 16, 33])
 def test_scores_in_the_thousands_and_weights_of_a_million(

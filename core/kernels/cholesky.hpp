@@ -47,7 +47,7 @@ inline VecOf<T> factorise_lanes(T* system, std::size_t n, T noise, T least_kept,
         const MaskOf<T> usable = pivot > maximum(T(kSingular) * diagonal, broadcast(noise));
         const VecOf<T> inverse = select(usable, inverse_root(select(usable, pivot, one)), VecOf<T>{});
         // Unknowns with an empty row have nothing to lose.
-        if (lost != nullptr) *lost |= (diagonal > broadcast(noise)) & (pivot < least_kept * diagonal);
+        if (lost != nullptr) *lost |= (diagonal > broadcast(noise)) & ~(pivot >= least_kept * diagonal);
         store(row) = inverse;
         for (std::size_t c = 1; c <= n - i; ++c) store(row + kStep * c) *= inverse;
         const VecOf<T> z = load(row + kStep * (n - i));

@@ -42,6 +42,7 @@ struct LeapJoint {
         float* const gradients = room;                          // labels x kLeap, then their solutions
         float* const missed = gradients + kWide * kLeap * n;    // by label: what the bins may take from the diagonal
         float* const system = missed + 3 * kWide * n;
+        const auto noise = static_cast<float>(task.noise);
         add_up_gradients(sums, leap, gradients);
         const bool within_bins = task.bins_for != nullptr && !task.exact;
         if (within_bins) find_missed(sums, leap, gradients, missed);
@@ -53,11 +54,12 @@ struct LeapJoint {
             const VecF own = load(sums.additive(i));
             store(diagonal) += own + static_cast<float>(task.l2);
             if (within_bins) store(diagonal) -= load(missed + kWide * i);
-            doubt |= load(diagonal) < kLeastKept * own;
+            // An unknown that is dropped here may count later on.
+            doubt |= (load(diagonal) < kLeastKept * own) | ~(load(diagonal) > broadcast(noise));
             store(target) = -load(sums.gradient(i));
             target += kWide;
         }
-        const VecF quality = factorise_lanes<float>(system, n, static_cast<float>(task.noise), kLeastKept, &doubt);
+        const VecF quality = factorise_lanes<float>(system, n, noise, kLeastKept, &doubt);
         VecF total[kLeap] = {};
         for (std::size_t i = 0; i < n; ++i) {
             float* const own = gradients + kWide * kLeap * i;
@@ -299,13 +301,14 @@ inline void look_closely(const ScreenTask& task, LeapState& state, float* scratc
         VecFMask doubt = region < least;
         const VecF quality = method.score(sums, step, weight, {region, by_subtraction}, doubt);
         task.activity->set(Activity::summing);
+        const VecF decided = unless_in_doubt(quality, doubt);
         for (std::size_t lane = 0; lane < state.waiting; ++lane) {
             const LeapState::Lane& own = state.lanes[lane];
             if (t >= own.count || !own.wanted[t]) continue;
-            const float found = doubt[lane] != 0 ? -__builtin_inff() : quality[lane];
+            const float found = decided[lane];
             if (found > state.limit()) continue;
             state.findings[state.found++] = {own.feature, own.slots[t], found};
-            if (found < state.reached && doubt[lane] == 0) state.reached = found;
+            if (found < state.reached && found > -__builtin_inff()) state.reached = found;
         }
     }
     state.waiting = 0;
@@ -428,7 +431,7 @@ private:
         if (method.attains()) note_reached(quality, doubt, leap);
         VecFMask open = {};
         const VecF limit = broadcast(state_.limit());
-        for (std::size_t t = 0; t < leap.count; ++t) open |= (wanted[t] > VecF{}) & ((bounds[t] <= limit) | doubt);
+        for (std::size_t t = 0; t < leap.count; ++t) open |= (wanted[t] > VecF{}) & (~(bounds[t] > limit) | doubt);
         for (unsigned lanes = negative_bits(open); lanes != 0; lanes &= lanes - 1) {
             wait(sums, static_cast<std::size_t>(__builtin_ctz(lanes)), region, least, leap);
             if (state_.waiting == kWide) look_closely<Method>(task_, state_, room_);
@@ -437,7 +440,8 @@ private:
 
     // The region where a leap begins may be a candidate itself.
     void note_reached(VecF quality, VecFMask doubt, const Leap& leap) const {
-        const unsigned better = negative_bits((quality < broadcast(state_.reached)) & ~doubt);
+        const VecF lowest = broadcast(-__builtin_inff());
+        const unsigned better = negative_bits((quality < broadcast(state_.reached)) & (quality > lowest) & ~doubt);
         for (unsigned lanes = better; lanes != 0; lanes &= lanes - 1) {
             const auto lane = static_cast<std::size_t>(__builtin_ctz(lanes));
             const std::size_t end = lane * steps_ + leap.first + (leap.back ? leap.count : 0);

@@ -77,7 +77,7 @@ void score_packed(const float* const* rows, std::size_t labels, float l2, float 
     VecFMask doubt = {};
     for (std::size_t i = 0; i < labels; ++i) store(system + kWide * lane_row(i, labels)) += l2;
     const VecF found = factorise_lanes<float>(system, labels, noise, kLeastKept, &doubt);
-    store(quality) = select(doubt, broadcast(-__builtin_inff()), found);
+    store(quality) = unless_in_doubt(found, doubt);
 }
 
 // The same for rules. Only what does not depend on examples is taken from the task.
@@ -94,7 +94,7 @@ void score_packed_sums(const float* const* rows, const ScreenTask& task, float* 
     VecFMask doubt = {};
     const VecF found = task.bins_for == nullptr ? score_wide_exact(sums, task, room, doubt)
                                                 : score_wide_binned(sums, WideRegion{VecF{}, VecFMask{}}, task, room, doubt);
-    store(quality) = select(doubt, broadcast(-__builtin_inff()), found);
+    store(quality) = unless_in_doubt(found, doubt);
 }
 
 // The same in flat form.
@@ -113,6 +113,7 @@ void score_packed_flat(const float* const* rows, std::size_t labels, float l2, f
         const float curvature = (weight > 0.0f ? weight : 0.0f) + l2;
         quality[lane] = curvature > noise ? -0.5f * squares / curvature : 0.0f;
     }
+    store(quality) = unless_in_doubt(load(quality), VecFMask{});
 }
 
 // The same in diagonal form; padded: of the labels.
@@ -133,7 +134,7 @@ void score_packed_diagonal(const float* const* rows, std::size_t labels, std::si
             total += select(usable, gradients[e] * gradients[e] / select(usable, a, broadcast(1.0f)), VecF{});
         }
     }
-    store(quality) = -0.5f * total;
+    store(quality) = unless_in_doubt(-0.5f * total, VecFMask{});
 }
 
 }  // namespace

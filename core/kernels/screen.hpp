@@ -105,7 +105,7 @@ inline void screen(const ScreenTask& task, float* scratch, float* first, float* 
             return;
         }
         const VecF quality = score(sums, step, weight, region, rest_of_scratch, doubt);
-        store(target + kWide * s) = select(doubt, broadcast(-__builtin_inff()), quality);
+        store(target + kWide * s) = unless_in_doubt(quality, doubt);
         task.activity->set(Activity::summing);
     };
     VecF region = weight_starts.before;

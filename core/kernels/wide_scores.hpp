@@ -25,6 +25,11 @@ struct WideRegion {
     }
 };
 
+// Qualities, or -infinity where they are in doubt, as those are that grew too large for single precision on the way.
+inline VecF unless_in_doubt(VecF quality, VecFMask doubt) {
+    return select(doubt | ~(quality == quality), broadcast(-__builtin_inff()), quality);
+}
+
 // Adds one example per lane first, as sums that have just been added to need not be loaded again.
 inline VecF score_wide_diagonal(const WideDiagonal& sums, const float* step, VecF weight, const WideRegion& region,
                                 const ScreenTask& task, VecFMask& doubt) {
