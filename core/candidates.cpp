@@ -462,7 +462,7 @@ void Search::form_binned_system(const Task& task, Scratch& scratch, Side side) c
     const bool rest = side == Side::rest;
     const double noise = kNoise * task.coverage.weight;
     const std::size_t bins = system.start_system(rest ? walk.rest_profile() : walk.part_profile(), noise);
-    scratch.products.assign(bins * bins, 0.0);
+    scratch.products.assign(bins * padded_size(bins), 0.0);
     const auto add = [&](std::span<const std::int32_t> examples) {
         system.sum_products(task.gradients, task.coverage.weights, examples, rest ? 1.0 : -1.0, scratch.products.data());
     };
@@ -471,7 +471,7 @@ void Search::form_binned_system(const Task& task, Scratch& scratch, Side side) c
         add(walk.missing());
         system.add_larger_region(task.coverage.total.data());
     }
-    system.add_products(scratch.products.data());
+    system.add_products(scratch.products.data(), padded_size(bins));
 }
 
 }  // namespace labelboost

@@ -145,22 +145,22 @@ void BinnedSystem::add_larger_region(const double* sums) {
         const double own = sums[JointLayout(form_.labels).additive() + k];
         larger_[static_cast<std::size_t>(bin_[k]) * (bins_ + 1)] -= own;
     }
-    add_products(larger_.data());
+    add_products(larger_.data(), bins_);
 }
 
 void BinnedSystem::sum_products(const Gradients& gradients, std::span<const double> weights,
                                 std::span<const std::int32_t> examples, double factor, double* products) const {
-    AlignedVector scratch(kLanes * bins_);
+    AlignedVector scratch(binned_gram_scratch_size(form_.labels, bins_));
     for_each_batch(gradients, weights, examples,
                    [&](const double* const* rows, const double* row_weights, const double*, std::size_t count) {
-                       active_kernels().add_binned_gram(rows, row_weights, count, order_.data(), first_.data(), bins_,
-                                                        factor, scratch.data(), products);
+                       active_kernels().add_binned_gram(rows, row_weights, count, form_.labels, order_.data(),
+                                                        first_.data(), bins_, factor, scratch.data(), products);
                    });
 }
 
-void BinnedSystem::add_products(const double* products) {
+void BinnedSystem::add_products(const double* products, std::size_t stride) {
     for (std::size_t b = 0; b < bins_; ++b) {
-        for (std::size_t q = settings_.exact ? b : b + 1; q < bins_; ++q) matrix_[b * bins_ + q] += products[b * bins_ + q];
+        for (std::size_t q = settings_.exact ? b : b + 1; q < bins_; ++q) matrix_[b * bins_ + q] += products[b * stride + q];
     }
 }
 
@@ -189,10 +189,10 @@ void form_joint_bins(BinnedSystem& binned, const Gradients& gradients, std::span
     const AlignedVector profile = sum_profile(gradients, weights, examples, labels, pool, interrupt);
     const std::size_t bins = binned.start_system(profile.data(), noise);
     const AlignedVector products = sum_in_parts(
-        examples, bins * bins, pool, interrupt, [&](std::span<const std::int32_t> part, double* sums) {
+        examples, bins * padded_size(bins), pool, interrupt, [&](std::span<const std::int32_t> part, double* sums) {
             binned.sum_products(gradients, weights, part, -1.0, sums);
         });
-    binned.add_products(products.data());
+    binned.add_products(products.data(), padded_size(bins));
 }
 
 }  // namespace

@@ -41,8 +41,9 @@ public:
     // region and, with factor 1, the products of the examples that the larger region has in addition.
     std::size_t start_system(const double* profile, double noise);
     void add_larger_region(const double* sums);
-    void add_products(const double* products);
-    // Adds the products of the examples, as many numbers as unknowns squared, to what add_products takes.
+    // stride: between the rows of products.
+    void add_products(const double* products, std::size_t stride);
+    // Adds the products of the examples, as rows of padded_size(unknowns), to what add_products takes.
     void sum_products(const Gradients& gradients, std::span<const double> weights,
                       std::span<const std::int32_t> examples, double factor, double* products) const;
     std::size_t unknowns() const { return bins_; }

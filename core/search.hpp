@@ -144,7 +144,7 @@ private:
         AlignedVector sums, joint;  // of a part, and for label sets in that form
         AlignedVector missing;      // the sums of the examples without a value, if they belong to a side
         double missing_weight = 0.0;
-        std::vector<double> products;
+        AlignedVector products;
         std::vector<Screening::WalkSplit> splits;
         double total_weight = 0.0;  // of the examples in `total`
         double reached = 0.0;  // the best quality that this thread knows of

@@ -204,10 +204,10 @@ struct Kernels {
     void (*aggregate_joint)(const double* sums, std::size_t labels, const std::int32_t* bin, std::size_t bins, bool exact,
                             double* scratch, double* hessian);
 
-    // hessian (bins x bins, upper triangle) += factor times the Gram matrix of the examples' gradients, added up over
-    // the bins. order: the labels by bin; those of bin b stand from first[b] to first[b + 1]. scratch: kLanes doubles
-    // per bin.
-    void (*add_binned_gram)(const double* const* rows, const double* weights, std::size_t count,
+    // hessian (bins rows of padded_size(bins), upper triangle) += factor times the Gram matrix of the examples' gradients,
+    // added up over the bins. order: the labels by bin; those of bin b stand from first[b] to first[b + 1]. scratch:
+    // binned_gram_scratch_size.
+    void (*add_binned_gram)(const double* const* rows, const double* weights, std::size_t count, std::size_t labels,
                             const std::int32_t* order, const std::int32_t* first, std::size_t bins, double factor,
                             double* scratch, double* hessian);
 
@@ -223,6 +223,12 @@ struct Kernels {
                          const std::uint32_t* members, std::size_t known, double* costs, double* smallest,
                          double* empty);
 };
+
+// So few bins have a way of their own in add_binned_gram.
+constexpr std::size_t kFewBins = 4;
+constexpr std::size_t binned_gram_scratch_size(std::size_t labels, std::size_t bins) {
+    return bins <= kFewBins ? kLanes * bins : kLanes * (padded_size(labels) + 2 * padded_size(bins));
+}
 
 // Doubles in an interleaved upper triangle with its right-hand side, for `n` unknowns.
 constexpr std::size_t lane_scratch_size(std::size_t n) { return kLanes * (n * (n + 3) / 2); }

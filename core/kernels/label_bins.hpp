@@ -125,9 +125,10 @@ void aggregate_joint(const double* sums, std::size_t labels, const std::int32_t*
     }
 }
 
-// K + B^2 / 2 operations per example, one example per vector lane.
-void add_binned_gram(const double* const* rows, const double* weights, std::size_t count, const std::int32_t* order,
-                     const std::int32_t* first, std::size_t bins, double factor, double* scratch, double* hessian) {
+// One example per vector lane: for few bins, whose products are added up across the lanes.
+inline void add_gram_of_few_bins(const double* const* rows, const double* weights, std::size_t count,
+                                 const std::int32_t* order, const std::int32_t* first, std::size_t bins, double factor,
+                                 double* scratch, double* hessian) {
     for (std::size_t start = 0; start < count; start += kLanes) {
         const double* row[kLanes];
         Vec weight = {};
@@ -147,8 +148,66 @@ void add_binned_gram(const double* const* rows, const double* weights, std::size
         }
         for (std::size_t b = 0; b < bins; ++b) {
             const Vec scaled = weight * load(scratch + kLanes * b);
-            for (std::size_t q = b; q < bins; ++q) hessian[b * bins + q] += sum(scaled * load(scratch + kLanes * q));
+            for (std::size_t q = b; q < bins; ++q) {
+                hessian[b * padded_size(bins) + q] += sum(scaled * load(scratch + kLanes * q));
+            }
         }
+    }
+}
+
+// Eight examples at a time: their gradients are turned so that a label is a vector, added up over the bins, and turned back,
+// so that an example is a row of bins.
+inline void add_gram_of_many_bins(const double* const* rows, const double* weights, std::size_t count,
+                                  std::size_t labels, const std::int32_t* order, const std::int32_t* first,
+                                  std::size_t bins, double factor, double* scratch, double* hessian) {
+    const std::size_t stride = padded_size(bins);
+    double* const by_label = scratch;
+    double* const by_bin = by_label + kLanes * padded_size(labels);
+    double* const by_example = by_bin + kLanes * stride;
+    for (std::size_t b = bins; b < stride; ++b) store(by_bin + kLanes * b) = Vec{};
+    for (std::size_t start = 0; start < count; start += kLanes) {
+        const std::size_t present = count - start < kLanes ? count - start : kLanes;
+        for (std::size_t k = 0; k < labels; k += kLanes) {
+            Vec block[kLanes];
+            for (std::size_t m = 0; m < kLanes; ++m) block[m] = load(rows[start + (m < present ? m : 0)] + k);
+            transpose(block);
+            for (std::size_t i = 0; i < kLanes; ++i) store(by_label + kLanes * (k + i)) = block[i];
+        }
+        for (std::size_t b = 0; b < bins; ++b) {
+            Vec total = {};
+            for (std::int32_t t = first[b]; t < first[b + 1]; ++t) {
+                total += load(by_label + kLanes * static_cast<std::size_t>(order[t]));
+            }
+            store(by_bin + kLanes * b) = total;
+        }
+        for (std::size_t b = 0; b < stride; b += kLanes) {
+            Vec block[kLanes];
+            for (std::size_t i = 0; i < kLanes; ++i) block[i] = load(by_bin + kLanes * (b + i));
+            transpose(block);
+            for (std::size_t m = 0; m < kLanes; ++m) store(by_example + m * stride + b) = block[m];
+        }
+        double weight[kLanes];
+        for (std::size_t m = 0; m < kLanes; ++m) weight[m] = m < present ? factor * weights[start + m] : 0.0;
+        for (std::size_t b = 0; b < bins; ++b) {
+            double scaled[kLanes];
+            for (std::size_t m = 0; m < kLanes; ++m) scaled[m] = weight[m] * by_example[m * stride + b];
+            for (std::size_t q = b / kLanes * kLanes; q < stride; q += kLanes) {
+                Vec total = load(hessian + b * stride + q);
+                for (std::size_t m = 0; m < kLanes; ++m) total += scaled[m] * load(by_example + m * stride + q);
+                store(hessian + b * stride + q) = total;
+            }
+        }
+    }
+}
+
+// K + B^2 / 2 vector operations for eight examples.
+void add_binned_gram(const double* const* rows, const double* weights, std::size_t count, std::size_t labels,
+                     const std::int32_t* order, const std::int32_t* first, std::size_t bins, double factor,
+                     double* scratch, double* hessian) {
+    if (bins <= kFewBins) {
+        add_gram_of_few_bins(rows, weights, count, order, first, bins, factor, scratch, hessian);
+    } else {
+        add_gram_of_many_bins(rows, weights, count, labels, order, first, bins, factor, scratch, hessian);
     }
 }
 
