@@ -19,6 +19,8 @@ FEW_TICKETS = 2**16
 """That many are always fine; more only if there are not many per example, as drawing takes time."""
 BLOCK = 2**14
 """Entries examined at a time."""
+FEW_COLUMNS = 256
+"""So many columns at a time tell most rows of a wide matrix apart."""
 
 
 def find_tickets(
@@ -32,8 +34,10 @@ def find_tickets(
     most = max(TICKETS_PER_EXAMPLE * len(weights), FEW_TICKETS)
     if weights.sum() > most or (weights % 1.0 != 0.0).any():
         return None
-    keys = _row_keys(X)
-    keys += _scramble(_dense_keys(sets.vectors))[sets.set_of]
+    keys = _scramble(_dense_keys(sets.vectors))[sets.set_of]
+    if weights.max() == 1.0 and isinstance(X, np.ndarray) and _all_differ(X, keys):
+        return None
+    keys += _row_keys(X)
     order = np.argsort(keys, kind="stable")
     ascending = keys[order]
     if weights.max() == 1.0 and (ascending[1:] != ascending[:-1]).all():
@@ -54,6 +58,27 @@ def _row_keys(X: FeatureMatrix) -> NDArray[np.uint64]:
         row, column = (major, minor) if X.format == "csr" else (minor, major)
         np.add.at(keys, row, _fold(X.data[start:stop]) * columns[column])
     return _scramble(keys)
+
+
+def _all_differ(X: NDArray[np.generic], keys: NDArray[np.uint64]) -> bool:
+    """Tell whether surely no two rows are equal, given keys of what else there is to them.
+
+    Columns are looked at until they tell all rows apart: mostly a small part of a wide matrix. If
+    that takes too long, some rows are probably repeated.
+    """
+    alike = np.arange(len(X))
+    to_look_at = X.size // 8 + FEW_COLUMNS * len(X)
+    for start in range(0, X.shape[1], FEW_COLUMNS):
+        columns = slice(start, start + FEW_COLUMNS)
+        part = X[:, columns] if len(alike) == len(X) else X[alike, columns]
+        keys = _scramble(keys) + _dense_keys(part)
+        _, group, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+        repeated = sizes[group] > 1
+        alike, keys = alike[repeated], keys[repeated]
+        to_look_at -= part.size
+        if len(alike) == 0 or to_look_at < 0:
+            break
+    return len(alike) == 0
 
 
 def _dense_keys(X: NDArray[np.generic]) -> NDArray[np.uint64]:
