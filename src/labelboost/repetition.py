@@ -17,8 +17,10 @@ from labelboost.validation import FeatureMatrix
 TICKETS_PER_EXAMPLE = 8
 FEW_TICKETS = 2**16
 """That many are always fine; more only if there are not many per example, as drawing takes time."""
-BLOCK = 2**14
+BLOCK = 2**16
 """Entries examined at a time."""
+FEW_ENTRIES = 8
+"""One out of so many that is not zero is better dealt with on its own."""
 FEW_COLUMNS = 256
 """So many columns at a time tell most rows of a wide matrix apart."""
 
@@ -83,10 +85,16 @@ def _all_differ(X: NDArray[np.generic], keys: NDArray[np.uint64]) -> bool:
 
 def _dense_keys(X: NDArray[np.generic]) -> NDArray[np.uint64]:
     columns = _column_keys(X.shape[1])
-    keys = np.empty(len(X), dtype=np.uint64)
+    keys = np.zeros(len(X), dtype=np.uint64)
     step = max(1, BLOCK // X.shape[1])
     for start in range(0, len(X), step):
-        keys[start : start + step] = (_fold(X[start : start + step]) * columns).sum(axis=1)
+        block = X[start : start + step]
+        entries = np.flatnonzero(block != 0)
+        if FEW_ENTRIES * len(entries) > block.size:
+            keys[start : start + step] = (_fold(block) * columns).sum(axis=1)
+        else:  # most are zeros, which count for nothing
+            row, column = np.divmod(entries, X.shape[1])
+            np.add.at(keys, start + row, _fold(block[row, column]) * columns[column])
     return _scramble(keys)
 
 
