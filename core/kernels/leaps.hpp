@@ -46,19 +46,9 @@ struct LeapJoint {
         add_up_gradients(sums, leap, gradients);
         const bool within_bins = task.bins_for != nullptr && !task.exact;
         if (within_bins) find_missed(sums, leap, gradients, missed);
-        const float* gram = sums.gram(0, 0);
-        float* target = system;
-        for (std::size_t i = 0; i < n; ++i) {
-            float* diagonal = target;
-            for (std::size_t j = i; j < n; ++j, gram += kWide, target += kWide) store(target) = -load(gram);
-            const VecF own = load(sums.additive(i));
-            store(diagonal) += own + static_cast<float>(task.l2);
-            if (within_bins) store(diagonal) -= load(missed + kWide * i);
-            // An unknown that is dropped here may count later on.
-            doubt |= (load(diagonal) < kLeastKept * own) | ~(load(diagonal) > broadcast(noise));
-            store(target) = -load(sums.gradient(i));
-            target += kWide;
-        }
+        form_wide_systems(sums, task, within_bins ? missed : nullptr, system, doubt);
+        // An unknown that is dropped here may count later on.
+        for (std::size_t i = 0; i < n; ++i) doubt |= ~(load(system + kWide * lane_row(i, n)) > broadcast(noise));
         const VecF quality = factorise_lanes<float>(system, n, noise, kLeastKept, &doubt);
         VecF total[kLeap] = {};
         for (std::size_t i = 0; i < n; ++i) {

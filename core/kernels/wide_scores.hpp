@@ -56,19 +56,27 @@ inline VecF score_wide_diagonal(const WideDiagonal& sums, const float* step, Vec
     return -0.5f * (task.single ? numerator / denominator : total);
 }
 
-inline VecF score_wide_exact(const WideJoint& sums, const ScreenTask& task, float* system, VecFMask& doubt) {
+// The systems of the regions. missed: null, or what to subtract from their diagonals.
+inline void form_wide_systems(const WideJoint& sums, const ScreenTask& task, const float* missed, float* systems,
+                              VecFMask& doubt) {
     const std::size_t n = sums.labels;
     const float* gram = sums.gram(0, 0);
-    float* target = system;
+    float* target = systems;
     for (std::size_t i = 0; i < n; ++i) {
         float* diagonal = target;
         for (std::size_t j = i; j < n; ++j, gram += kWide, target += kWide) store(target) = -load(gram);
         const VecF own = load(sums.additive(i));
         store(diagonal) += own + static_cast<float>(task.l2);
+        if (missed != nullptr) store(diagonal) -= load(missed + kWide * i);
         doubt |= load(diagonal) < kLeastKept * own;
         store(target) = -load(sums.gradient(i));
         target += kWide;
     }
+}
+
+inline VecF score_wide_exact(const WideJoint& sums, const ScreenTask& task, float* system, VecFMask& doubt) {
+    const std::size_t n = sums.labels;
+    form_wide_systems(sums, task, nullptr, system, doubt);
     const VecF quality = factorise_lanes<float>(system, n, static_cast<float>(task.noise), kLeastKept, &doubt);
     return quality;
 }
