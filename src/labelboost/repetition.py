@@ -17,7 +17,7 @@ from labelboost.validation import FeatureMatrix
 TICKETS_PER_EXAMPLE = 8
 FEW_TICKETS = 2**16
 """That many are always fine; more only if there are not many per example, as drawing takes time."""
-BLOCK = 2**16
+BLOCK = 2**14
 """Entries examined at a time."""
 FEW_ENTRIES = 8
 """One out of so many that is not zero is better dealt with on its own."""
