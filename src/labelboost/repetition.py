@@ -68,6 +68,8 @@ def _all_differ(X: NDArray[np.generic], keys: NDArray[np.uint64]) -> bool:
     Columns are looked at until they tell all rows apart: mostly a small part of a wide matrix. If
     that takes too long, some rows are probably repeated.
     """
+    if X.shape[1] <= FEW_COLUMNS:
+        return False  # not known, as it would not be told faster
     alike = np.arange(len(X))
     to_look_at = X.size // 8 + FEW_COLUMNS * len(X)
     for start in range(0, X.shape[1], FEW_COLUMNS):
@@ -89,11 +91,11 @@ def _dense_keys(X: NDArray[np.generic]) -> NDArray[np.uint64]:
     step = max(1, BLOCK // X.shape[1])
     for start in range(0, len(X), step):
         block = X[start : start + step]
-        entries = np.flatnonzero(block != 0)
-        if FEW_ENTRIES * len(entries) > block.size:
+        present = block != 0
+        if FEW_ENTRIES * np.count_nonzero(present) > block.size:
             keys[start : start + step] = (_fold(block) * columns).sum(axis=1)
         else:  # most are zeros, which count for nothing
-            row, column = np.divmod(entries, X.shape[1])
+            row, column = np.divmod(np.flatnonzero(present), X.shape[1])
             np.add.at(keys, start + row, _fold(block[row, column]) * columns[column])
     return _scramble(keys)
 
