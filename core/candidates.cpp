@@ -219,8 +219,6 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
 void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                            std::vector<FeatureCandidates>& candidates) {
     constexpr std::size_t kBytesOfGroup = 1U << 23;
-    // Of more examples the rounding errors of sums in single precision would be too large.
-    constexpr std::size_t kMostExamples = 1U << 16;
     const Coverage& coverage = task.coverage;
     const std::size_t size = packed_rows_.size();
     const std::size_t count = coverage.sample.size();
@@ -279,7 +277,8 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                     packed_[i].add(packed_rows_, first, part, std::min(width, size - part));
                 });
             }
-            if ((first + chunk) / kMostExamples > first / kMostExamples && first + chunk < count) {
+            constexpr std::size_t kMost = PackedRows::kMostExamples;
+            if ((first + chunk) / kMost > first / kMost && first + chunk < count) {
                 run(group, [&](std::size_t i, Scratch&) { packed_[i].settle(); });
             }
         }

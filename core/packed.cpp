@@ -30,7 +30,7 @@ PackedRows::PackedRows(const Form& form, const Settings& settings) : form_(form)
             : sums_      ? packed_sums_size(form.labels)
             : form.joint ? padded_floats(form.labels * (form.labels + 3) / 2)
                          : 2 * padded_floats(form.labels);
-    capacity_ = sums_ ? kMostSums : kBytes / sizeof(float) / size_;
+    capacity_ = sums_ ? kMostSums : std::min(kBytes / sizeof(float) / size_, kMostExamples);
 }
 
 bool PackedRows::suits(const Column& column, std::size_t examples) const {

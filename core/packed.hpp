@@ -23,6 +23,9 @@ using FloatVector = AlignedVectorOf<float>;
 
 class PackedRows {
 public:
+    // Of more examples the rounding errors of sums in single precision would be too large.
+    static constexpr std::size_t kMostExamples = 1U << 16;
+
     PackedRows(const Form& form, const Settings& settings);
 
     static bool possible(const Form& form, const Settings& settings);

@@ -164,3 +164,12 @@ def test_threads_make_no_difference(threads: int, loss: str, criterion: str) -> 
     )
     other = type(one)(**one.get_params() | {"n_jobs": threads}).fit(X, Y)
     np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("loss", ["example_logistic", "label_logistic"])
+def test_more_examples_than_single_precision_is_good_for(loss: str, criterion: str) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 5, (140_000, 3)).astype(np.float64)
+    Y = (X @ rng.normal(size=(3, 3)) + rng.normal(size=(len(X), 3)) > 1.0).astype(np.uint8)
+    assert_same_trees(*fit_both_trees(X, Y, n_trees=2, max_depth=2, loss=loss, criterion=criterion))
