@@ -323,8 +323,8 @@ void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, 
     out.screened = true;
     Screening& screening = scratch.screening;
     if (Screening::by_leaps(form_, settings_)) {
-        screening.leap(task.gradients, task.coverage.weights, walk, scratch.place, scratch.total, scratch.total_weight, noise,
-                       scratch.activity);
+        screening.leap(task.gradients, task.coverage.weights, walk, scratch.place, scratch.total, scratch.total_weight,
+                       noise, scratch.activity);
         task.interrupt.check();
         return;
     }
