@@ -68,30 +68,49 @@ void Anchor::solve(const double* residual, double* scratch, double* step) const 
     active_kernels().apply_inverse(inverse_.data(), system_stride(form_.labels), form_.labels, residual, scratch, step);
 }
 
-bool ProfileHistogram::pays(const Column& column, std::size_t covered) {
-    constexpr std::size_t kExamplesPerRank = 16;
-    return !column.rank_of.empty() && covered >= kExamplesPerRank * column.ranks();
+ProfileRows::ProfileRows(std::size_t labels)
+    : TiledRows(Tiles{ProfileLayout(labels).size(), 16}), labels_(labels) {}
+
+void ProfileRows::fill(const Gradients& gradients, const std::vector<double>& weights,
+                       std::span<const std::int32_t> examples, const double* head, ThreadPool& pool,
+                       Interrupt& interrupt) {
+    const std::size_t padded = ProfileLayout(labels_).padded;
+    const auto round = [&](const double* from, FloatVector& to) {
+        to.assign((padded + 15) / 16 * 16, 0.0f);
+        for (std::size_t k = 0; k < labels_; ++k) to[k] = static_cast<float>(from[k]);
+        return to.data();
+    };
+    const float* const rounded_head = head != nullptr ? round(head, head_) : nullptr;
+    gradients_.resize(pool.size());
+    TiledRows::fill(examples.size(), pool, interrupt, [&](std::size_t i, std::size_t thread, float* row) {
+        constexpr std::size_t kAhead = 16;
+        if (gradients.rounded() && i + kAhead < examples.size()) gradients.rows<float>().prefetch(examples[i + kAhead]);
+        const std::int32_t example = examples[i];
+        const float* const gradient =
+            gradients.rounded() ? gradients.rounded_row(example) : round(gradients.row(example), gradients_[thread]);
+        active_kernels().pack_profile(gradient, static_cast<float>(weights[static_cast<std::size_t>(example)]),
+                                      static_cast<float>(gradients.slack(example)), labels_, rounded_head, row);
+    });
 }
 
-void ProfileHistogram::fill(const Column& column, const std::vector<std::int32_t>& sample, const Gradients& gradients,
-                            const std::vector<double>& weights, std::size_t labels, const double* head) {
-    size_ = ProfileLayout(labels).size();
-    counts_.assign(column.ranks() + 1, 0);
-    profiles_.assign(counts_.size() * size_, 0.0);
+void ProfileHistogram::start(const Column& column, const std::vector<std::int32_t>& sample) {
     const auto missing = static_cast<std::int32_t>(column.ranks());
+    counts_.assign(column.ranks() + 1, 0);
+    std::vector<std::uint32_t> in_period(counts_.size());
     place_.resize(sample.size());
-    for (std::size_t i = 0; i < sample.size(); ++i) {
-        const std::int32_t rank = column.rank_of[static_cast<std::size_t>(sample[i])];
-        place_[i] = rank < 0 ? missing : rank;
-        ++counts_[static_cast<std::size_t>(place_[i])];
+    longest_ = 0;
+    for (std::size_t begin = 0; begin < sample.size(); begin += kPeriod) {
+        std::fill(in_period.begin(), in_period.end(), 0);
+        for (std::size_t i = begin; i < std::min(sample.size(), begin + kPeriod); ++i) {
+            const std::int32_t rank = column.rank_of[static_cast<std::size_t>(sample[i])];
+            place_[i] = rank < 0 ? missing : rank;
+            ++in_period[static_cast<std::size_t>(place_[i])];
+        }
+        for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
+            counts_[rank] += in_period[rank];
+            longest_ = std::max(longest_, in_period[rank]);
+        }
     }
-    const std::int32_t* place = place_.data();
-    for_each_batch(gradients, weights, sample,
-                   [&](const double* const* rows, const double* row_weights, const double* slacks, std::size_t count) {
-                       active_kernels().add_to_profiles(profiles_.data(), place, rows, row_weights, slacks, count,
-                                                        labels, head);
-                       place += count;
-                   });
 }
 
 ProfileWalk::ProfileWalk(const Form& form, const Settings& settings) : form_(form), settings_(settings) {
@@ -124,6 +143,7 @@ void ProfileWalk::start(const Gradients& gradients, const std::vector<double>& w
     listing_ = &listing;
     anchor_ = &anchor;
     histogram_ = nullptr;
+    rounding_ = 0.0;
     std::fill(missing_.begin(), missing_.end(), 0.0);
     add(listing.missing(), missing_);
 }
@@ -132,7 +152,9 @@ void ProfileWalk::start(const ProfileHistogram& histogram, const Listing& listin
     listing_ = &listing;
     anchor_ = &anchor;
     histogram_ = &histogram;
-    std::copy_n(histogram.missing(), histogram.size(), missing_.begin());
+    rounding_ = histogram.rounding();
+    std::fill(missing_.begin(), missing_.end(), 0.0);
+    histogram.add_missing(missing_.data());
 }
 
 void ProfileWalk::advance(const CandidatePair& pair) {
@@ -142,8 +164,7 @@ void ProfileWalk::advance(const CandidatePair& pair) {
         add(listing_->added(pair), part_);
         return;
     }
-    const double* added = histogram_->profile(static_cast<std::size_t>(listing_->added_rank(pair)));
-    for (std::size_t c = 0; c < part_.size(); ++c) part_[c] += added[c];
+    histogram_->add_profile(static_cast<std::size_t>(listing_->added_rank(pair)), part_.data());
 }
 
 bool ProfileWalk::with_missing() const {
@@ -164,12 +185,12 @@ const double* ProfileWalk::rest_profile() {
 
 GainBounds ProfileWalk::part_bounds() const {
     return active_kernels().bound_gain(part_.data(), nullptr, form_.labels, anchor_->head(), settings_.l2,
-                                       anchor_->noise(), nullptr);
+                                       anchor_->noise(), rounding_, nullptr);
 }
 
 GainBounds ProfileWalk::rest_bounds() {
     return active_kernels().bound_gain(anchor_->profile(), removed(), form_.labels, anchor_->head(), settings_.l2,
-                                       anchor_->noise(), residual_.data());
+                                       anchor_->noise(), rounding_, residual_.data());
 }
 
 // A head along -g / (d + l2), as long as is best for it.

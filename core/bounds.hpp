@@ -14,6 +14,7 @@
 #include "listing.hpp"
 #include "settings.hpp"
 #include "statistics.hpp"
+#include "tiles.hpp"
 
 namespace labelboost {
 
@@ -48,25 +49,49 @@ private:
     AlignedVector profile_, head_, system_, inverse_;
 };
 
+// The profiles of some examples in single precision, as rows.
+class ProfileRows : public TiledRows {
+public:
+    explicit ProfileRows(std::size_t labels);
+
+    void fill(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
+              const double* head, ThreadPool& pool, Interrupt& interrupt);
+
+private:
+    std::size_t labels_;
+    FloatVector head_;
+    std::vector<FloatVector> gradients_;  // per thread
+};
+
 // The profiles of all ranks of a feature with few of them: examples are read in the order in which they lie in memory,
 // whatever their ranks.
 class ProfileHistogram {
 public:
-    static bool pays(const Column& column, std::size_t covered);
+    // So many examples are taken at a time, and are added up between two settlements.
+    static constexpr std::size_t kChunk = 2048, kPeriod = 4 * kChunk;
+    static constexpr std::uint32_t kRoundingsOfRow = 24;
 
-    void fill(const Column& column, const std::vector<std::int32_t>& sample, const Gradients& gradients,
-              const std::vector<double>& weights, std::size_t labels, const double* head);
+    void start(const Column& column, const std::vector<std::int32_t>& sample);
+    void clear(const Tiles& tiles) { profiles_.clear(tiles, counts_.size()); }
+    // Adds a tile of the rows of the examples from number `first` on.
+    void add(const ProfileRows& rows, std::size_t first, std::size_t tile) {
+        profiles_.add(rows, tile, place_.data() + first, nullptr, rows.rows());
+    }
+    void settle() { profiles_.settle(); }
+
     // Numbers of examples by rank; the last one counts those without a value.
     const std::vector<std::uint32_t>& counts() const { return counts_; }
-    const double* profile(std::size_t rank) const { return profiles_.data() + rank * size_; }
-    const double* missing() const { return profile(counts_.size() - 1); }
-    std::size_t size() const { return size_; }
+    // sums += the profile of a rank, or of what has no value.
+    void add_profile(std::size_t rank, double* sums) const { profiles_.add_exact_row(rank, sums); }
+    void add_missing(double* sums) const { add_profile(counts_.size() - 1, sums); }
+    // How far profiles may be off, relatively: half a unit in the last place with each addition, and a few for each row.
+    double rounding() const { return static_cast<double>(longest_ + kRoundingsOfRow) / (1U << 24); }
 
 private:
-    std::size_t size_ = 0;
     std::vector<std::uint32_t> counts_;
+    std::uint32_t longest_ = 0;  // the most examples of a rank in a period
     std::vector<std::int32_t> place_;
-    AlignedVector profiles_;
+    TiledHistogram profiles_;
 };
 
 // One per thread: the profiles of the candidates of one feature, pair by pair.
@@ -104,6 +129,7 @@ private:
 
     Form form_;
     const Settings& settings_;
+    double rounding_ = 0.0;
     const Gradients* gradients_ = nullptr;
     const std::vector<double>* weights_ = nullptr;
     const Listing* listing_ = nullptr;

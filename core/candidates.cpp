@@ -47,11 +47,6 @@ void FeatureCandidates::join(const FeatureCandidates& other) {
 
 void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
     Listing& listing = scratch.listing;
-    if (anchored_ && ProfileHistogram::pays(column, task.coverage.sample.size())) {
-        if (piece.number > 0) return;
-        bound_by_histogram(task, column, scratch, out);
-        return;
-    }
     listing.collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
     // Without missing values both sides for them are the same.
     if (scratch.missing_side == Missing::right && listing.missing().empty()) return;
@@ -167,22 +162,6 @@ void Search::count_work(Scratch& scratch, double work, Interrupt& interrupt) {
     interrupt.check();
 }
 
-// Most candidates are far from the best of those that were walked along with them, and are forgotten at once.
-// for_each_candidate(visit): calls visit(slot, quality).
-template <typename ForEach>
-void Search::note_contenders(const ForEach& for_each_candidate, FeatureCandidates& out) {
-    double best = kInfinity;
-    for_each_candidate([&](std::uint32_t, double quality) {
-        if (quality > -kInfinity) best = std::min(best, quality);
-    });
-    const double limit = (1.0 - kScreenMargin) * best;
-    for_each_candidate([&](std::uint32_t slot, double quality) {
-        if (quality <= limit) out.contenders.push_back({slot, quality});
-    });
-    out.best = std::min(out.best, best);
-    out.screened = true;
-}
-
 // All candidates of a numeric feature without an implicit value, in one walk from the front.
 void Search::screen_all(const Task& task, Scratch& scratch, FeatureCandidates& out) const {
     const Listing& listing = scratch.listing;
@@ -212,106 +191,6 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
         }
         walk_along(task, scratch, run.front().begin > 0, out);
         begin = end;
-    }
-}
-
-// Features are taken in groups whose histograms fit into the cache, or nearly so.
-void Search::screen_packed(const Task& task, const std::vector<Place>& places,
-                           std::vector<FeatureCandidates>& candidates) {
-    constexpr std::size_t kBytesOfGroup = 1U << 23;
-    const Coverage& coverage = task.coverage;
-    const std::size_t size = packed_rows_.size();
-    const std::size_t count = coverage.sample.size();
-    const std::size_t chunk = std::min(count, packed_rows_.capacity());
-    std::vector<std::size_t> suitable;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        if (packed_rows_.suits(column(places[i]), count)) suitable.push_back(i);
-    }
-    if (suitable.empty()) return;
-    for (std::size_t i = 0; i < count; ++i) {
-        position_[static_cast<std::size_t>(coverage.sample[i])] = static_cast<std::int32_t>(i);
-    }
-    if (packed_.size() < places.size()) packed_.resize(places.size());
-    const auto run = [&](std::span<const std::size_t> group, const auto& work) {
-        pool_.run(group.size(), task.interrupt,
-                  [&](std::size_t number, std::size_t thread) { work(group[number], scratch_[thread]); });
-    };
-    run(suitable, [&](std::size_t i, Scratch&) {
-        packed_[i].start(column(places[i]), coverage.sample, coverage.sampled, coverage.multiplicity, position_);
-    });
-    std::erase_if(suitable, [&](std::size_t i) { return !packed_[i].reliable(); });
-    std::size_t listed = 0, splits = 0;
-    bool any_implicit = false;
-    for (const std::size_t i : suitable) {
-        any_implicit = any_implicit || packed_[i].any_implicit();
-        listed += packed_[i].listed();
-        splits += packed_[i].splits();
-    }
-    if (!packed_rows_.pays(count, listed, splits)) return;
-    const double noise = kNoise * coverage.weight;
-    for (Scratch& scratch : scratch_) scratch.packed.begin(noise, scratch.screening.task(noise, scratch.activity));
-    AlignedVector sums(size, 0.0);
-    FloatVector total(size);
-    for (std::size_t begin = 0, end = 0; begin < suitable.size(); begin = end) {
-        std::size_t bytes = 0;
-        while (end < suitable.size() && (end == begin || bytes < kBytesOfGroup)) {
-            bytes += packed_[suitable[end++]].histogram_rows() * size * sizeof(float);
-        }
-        const std::span<const std::size_t> group = std::span(suitable).subspan(begin, end - begin);
-        for (std::size_t first = 0; first < count; first += chunk) {
-            if (begin == 0 || chunk < count) {
-                const ActivityScope summing(activity(), Activity::summing);
-                const std::size_t rows = std::min(chunk, count - first);
-                packed_rows_.fill(task.gradients, coverage.weights, std::span(coverage.sample).subspan(first, rows), pool_,
-                                  task.interrupt);
-                for (std::size_t i = 0; any_implicit && begin == 0 && i < rows; ++i) {
-                    const float* const row = packed_rows_.row(i);
-                    for (std::size_t c = 0; c < size; ++c) sums[c] += static_cast<double>(row[c]);
-                }
-            }
-            const std::size_t width = packed_rows_.part_width();
-            for (std::size_t part = 0; part < size; part += width) {
-                run(group, [&](std::size_t i, Scratch& scratch) {
-                    const ActivityScope summing(scratch.activity, Activity::summing);
-                    if (first == 0 && part == 0) packed_[i].clear(size);
-                    packed_[i].add(packed_rows_, first, part, std::min(width, size - part));
-                });
-            }
-            constexpr std::size_t kMost = PackedRows::kMostExamples;
-            if ((first + chunk) / kMost > first / kMost && first + chunk < count) {
-                run(group, [&](std::size_t i, Scratch&) { packed_[i].settle(); });
-            }
-        }
-        run(group, [&](std::size_t i, Scratch&) { packed_[i].finish(); });
-        for (std::size_t c = 0; c < size; ++c) total[c] = static_cast<float>(sums[c]);
-        run(group, [&](std::size_t i, Scratch& scratch) {
-            const ActivityScope evaluating(scratch.activity, Activity::evaluating);
-            if (places[i].missing == Missing::right && !packed_[i].any_missing()) return;
-            const Missing side = places[i].missing;
-            packed_[i].walk(total, side == Missing::left, side == Missing::right, scratch.packed);
-        });
-    }
-    for (Scratch& scratch : scratch_) scratch.packed.flush();
-    const std::size_t covered = coverage.count(coverage.sample);
-    for (const std::size_t i : suitable) {
-        const PackedFeature& feature = packed_[i];
-        const bool left = places[i].missing == Missing::left;
-        candidates[i].screened = true;
-        if (places[i].missing == Missing::right && !feature.any_missing()) continue;
-        note_contenders(
-            [&](const auto& visit) {
-                for (std::uint32_t s = 0; s < feature.splits(); ++s) {
-                    const std::size_t before = feature.before(s, left);
-                    if (settings_.trees) {
-                        const double quality = feature.left_quality(s) + feature.right_quality(s);
-                        if (eligible(before, covered - before)) visit(2 * s, quality);
-                        continue;
-                    }
-                    if (before >= least_coverage()) visit(2 * s, feature.left_quality(s));
-                    if (feature.present() - before >= least_coverage()) visit(2 * s + 1, feature.right_quality(s));
-                }
-            },
-            candidates[i]);
     }
 }
 
@@ -346,18 +225,31 @@ void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, 
     task.interrupt.check();
 }
 
+// Lists what is needed to score the wanted candidates.
+void Search::list_wanted(const Task& task, const Column& column, Scratch& scratch, const std::vector<bool>& wanted) const {
+    const Coverage& coverage = task.coverage;
+    if (coverage.multiplicity.empty() && Listing::counting_pays(column, coverage.sample.size())) {
+        scratch.listing.collect_wanted(column, coverage.sample, wanted);
+    } else {
+        scratch.listing.collect(column, coverage.sample, coverage.sampled, coverage.multiplicity);
+    }
+}
+
 void Search::confirm(const Task& task, const Column& column, Scratch& scratch, double limit,
                      FeatureCandidates& out) const {
     out.screened = false;
     std::erase_if(out.contenders, [&](const auto& contender) { return contender.quality > limit; });
     if (out.contenders.empty()) return;
-    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
-    out.quality.assign(2 * scratch.listing.splits(), kInfinity);
-    std::vector<bool> wanted(out.quality.size(), false);
+    std::uint32_t last = 0;
+    for (const auto& contender : out.contenders) last = std::max(last, contender.slot | 1U);
+    std::vector<bool> wanted(last + 1, false);
     for (const auto& contender : out.contenders) {
         wanted[contender.slot] = true;
         if (settings_.trees) wanted[contender.slot ^ 1U] = true;
     }
+    list_wanted(task, column, scratch, wanted);
+    out.quality.assign(2 * scratch.listing.splits(), kInfinity);
+    wanted.resize(out.quality.size(), false);
     total_up(task, scratch);
     scan_exactly(task, scratch, scratch.listing.pairs(), &wanted, out);
 }
@@ -383,33 +275,23 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
     }
 }
 
-void Search::bound_by_histogram(const Task& task, const Column& column, Scratch& scratch,
-                                FeatureCandidates& out) const {
-    const Coverage& coverage = task.coverage;
-    {
-        const ActivityScope summing(scratch.activity, Activity::summing);
-        scratch.histogram.fill(column, coverage.sample, task.gradients, coverage.weights, form_.labels, anchor_.head());
-    }
-    task.interrupt.check();
-    scratch.listing.collect_counts(column, scratch.histogram.counts());
-    out.quality.assign(2 * scratch.listing.splits(), kInfinity);
-    scratch.walk.start(scratch.histogram, scratch.listing, anchor_);
-    bound(task, scratch, scratch.listing.pairs(), out);
-    out.by_histogram = true;
-}
-
 void Search::settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const {
     const auto possible = [&](double quality) { return quality <= (1.0 - kBoundMargin) * scratch.reached; };
     if (std::none_of(out.optimistic.begin(), out.optimistic.end(), possible)) return;
-    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
-    scratch.walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
     std::vector<bool> left_over(out.quality.size(), false);
-    const auto slot = [&](const CandidatePair& pair) { return side == Side::part ? pair.part_slot : pair.rest_slot(); };
     if (out.by_histogram) {
         // Both sides at once, as long lists are better walked along but once.
         for (std::size_t i = 0; i < left_over.size(); ++i) left_over[i] = possible(out.optimistic[i]);
         out.optimistic.clear();
-    } else if (settings_.binned_candidates() && !one_by_one_pays(scratch.listing)) {
+        list_wanted(task, column, scratch, left_over);
+        total_up(task, scratch);
+        scan_exactly(task, scratch, scratch.listing.pairs(), &left_over, out);
+        return;
+    }
+    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
+    scratch.walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
+    const auto slot = [&](const CandidatePair& pair) { return side == Side::part ? pair.part_slot : pair.rest_slot(); };
+    if (settings_.binned_candidates() && !one_by_one_pays(scratch.listing)) {
         for (const CandidatePair& pair : scratch.listing.pairs()) {
             left_over[slot(pair)] = possible(out.optimistic[slot(pair)]);
         }

@@ -49,6 +49,13 @@ void Listing::count_coverage(const std::vector<std::int32_t>& sample, const std:
 
 void Listing::collect_counts(const Column& column, const std::vector<std::uint32_t>& counts) {
     example_.clear();
+    find_groups(counts);
+    count_splits(column, static_cast<std::uint32_t>(listed_) + counts.back(), counts.back());
+    pair_up();
+    listed_ = 0;  // there are no examples to be had
+}
+
+void Listing::find_groups(const std::vector<std::uint32_t>& counts) {
     groups_.clear();
     count_before_.clear();
     std::uint32_t listed = 0;
@@ -58,9 +65,58 @@ void Listing::collect_counts(const Column& column, const std::vector<std::uint32
         listed += counts[rank];
     }
     listed_ = listed;
-    count_splits(column, listed + counts.back(), counts.back());
+}
+
+bool Listing::counting_pays(const Column& column, std::size_t covered) {
+    constexpr std::size_t kExamplesPerRank = 16;
+    return !column.rank_of.empty() && covered >= kExamplesPerRank * column.ranks();
+}
+
+void Listing::collect_wanted(const Column& column, const std::vector<std::int32_t>& sample,
+                             const std::vector<bool>& wanted) {
+    const auto missing = static_cast<std::int32_t>(column.ranks());
+    const auto place = [&](std::int32_t example) {
+        const std::int32_t rank = column.rank_of[static_cast<std::size_t>(example)];
+        return static_cast<std::size_t>(rank < 0 ? missing : rank);
+    };
+    counts_.assign(column.ranks() + 1, 0);
+    for (const std::int32_t example : sample) ++counts_[place(example)];
+    find_groups(counts_);
+    count_splits(column, static_cast<std::uint32_t>(sample.size()), counts_.back());
     pair_up();
-    listed_ = 0;  // there are no examples to be had
+    // Behind all examples there is room for one that is not wanted.
+    example_.resize(sample.size() + 1);
+    segment_of_.assign(counts_.size(), 0);
+    next_ = {static_cast<std::uint32_t>(sample.size()), static_cast<std::uint32_t>(listed_)};
+    segment_of_.back() = 1;
+    find_segments(wanted);
+    for (const std::int32_t example : sample) {
+        const std::uint32_t segment = segment_of_[place(example)];
+        example_[next_[segment]] = example;
+        next_[segment] += segment != 0 ? 1 : 0;
+    }
+    example_.resize(sample.size());
+}
+
+// What lies between two wanted candidates of a run is a segment.
+void Listing::find_segments(const std::vector<bool>& wanted) {
+    std::uint32_t begin = 0, end = 0;  // of the part of the last wanted pair
+    for (const CandidatePair& pair : pairs_) {
+        if (pair.starts_anew) begin = end = 0;
+        if (pair.part_slot >= wanted.size() || (!wanted[pair.part_slot] && !wanted[pair.rest_slot()])) continue;
+        const bool grows_at_the_back = end == 0 || pair.begin == begin;
+        const std::uint32_t first = end > 0 && grows_at_the_back ? end : pair.begin;
+        const std::uint32_t last = end > 0 && !grows_at_the_back ? begin : pair.end;
+        const auto segment = static_cast<std::uint32_t>(next_.size());
+        next_.push_back(first);
+        const auto group = std::partition_point(groups_.begin(), groups_.end(),
+                                                [&](const Group& g) { return g.begin < first; });
+        for (auto g = group; g != groups_.end() && g->end <= last; ++g) {
+            segment_of_[static_cast<std::size_t>(g->rank)] = segment;
+        }
+        begin = pair.begin;
+        end = pair.end;
+    }
 }
 
 void Listing::count_splits(const Column& column, std::uint32_t covered, std::uint32_t missing) {

@@ -44,6 +44,12 @@ public:
     // The same without the examples themselves, from their numbers by rank; the last number counts those without a value.
     void collect_counts(const Column& column, const std::vector<std::uint32_t>& counts);
 
+    // The same with only those examples that tell the wanted candidates (by slot) from each other, in the order in which
+    // they lie in memory. All others are listed as anything. Only for features that have the rank of every example.
+    void collect_wanted(const Column& column, const std::vector<std::int32_t>& sample, const std::vector<bool>& wanted);
+    // Whether that is much cheaper than to collect everything.
+    static bool counting_pays(const Column& column, std::size_t covered);
+
     std::span<const std::int32_t> examples() const { return std::span(example_).first(listed_); }
     std::span<const std::int32_t> missing() const { return std::span(example_).subspan(listed_); }
     // The rank of what the part of a pair has in addition to that of the pair before; nothing may be implicit.
@@ -73,6 +79,8 @@ private:
     void find_groups(const Column& column, std::size_t covered);
     void count_splits(const Column& column, std::uint32_t covered, std::uint32_t missing);
     void count_coverage(const std::vector<std::int32_t>& sample, const std::vector<std::uint32_t>& multiplicity);
+    void find_groups(const std::vector<std::uint32_t>& counts);
+    void find_segments(const std::vector<bool>& wanted);
     void pair_up();
     void pair_numeric();
     void pair_nominal();
@@ -90,6 +98,8 @@ private:
     std::vector<std::uint32_t> count_before_;
     std::uint32_t covered_count_ = 0, missing_count_ = 0;
     std::vector<CandidatePair> pairs_;
+    // By rank, its segment; and by segment, where its next example goes. Examples of segment 0 are not wanted.
+    std::vector<std::uint32_t> counts_, segment_of_, next_;
 };
 
 }  // namespace labelboost

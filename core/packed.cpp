@@ -10,8 +10,10 @@ namespace {
 
 constexpr std::size_t kMostLabels = 96;
 constexpr std::size_t kBytes = 1U << 24;  // of all rows together
-// Of rows for rules: so few that a part of them all stays in the cache while several features add it up.
+// Of rows for rules: so few that a tile of them all stays in the cache while several features add it up.
 constexpr std::size_t kMostSums = 2048;
+// Numbers in a tile. For rules so few that the histogram of 256 bins stays in the first-level cache.
+constexpr std::size_t kWidthForRules = 16, kWidthForTrees = 64;
 
 constexpr std::size_t padded_floats(std::size_t n) { return (n + 15) / 16 * 16; }
 
@@ -23,14 +25,19 @@ bool PackedRows::possible(const Form& form, const Settings& settings) {
     return settings.l2 > 0.0 && !settings.binned_candidates() && form.labels <= kMostLabels;
 }
 
-PackedRows::PackedRows(const Form& form, const Settings& settings) : form_(form) {
+Tiles PackedRows::tiles_for(const Form& form, const Settings& settings) {
+    if (!possible(form, settings)) return {};
+    const std::size_t size = form.flat        ? padded_floats(form.labels + 1)
+                             : !settings.trees ? packed_sums_size(form.labels)
+                             : form.joint     ? padded_floats(form.labels * (form.labels + 3) / 2)
+                                              : 2 * padded_floats(form.labels);
+    return {size, std::min(size, settings.trees ? kWidthForTrees : kWidthForRules)};
+}
+
+PackedRows::PackedRows(const Form& form, const Settings& settings)
+    : TiledRows(tiles_for(form, settings)), form_(form), sums_(possible(form, settings) && !settings.trees) {
     if (!possible(form, settings)) return;
-    sums_ = !settings.trees;
-    size_ = form.flat    ? padded_floats(form.labels + 1)
-            : sums_      ? packed_sums_size(form.labels)
-            : form.joint ? padded_floats(form.labels * (form.labels + 3) / 2)
-                         : 2 * padded_floats(form.labels);
-    capacity_ = sums_ ? kMostSums : std::min(kBytes / sizeof(float) / size_, kMostExamples);
+    capacity_ = sums_ ? kMostSums : std::min(kBytes / sizeof(float) / tiles().size, kMostExamples);
 }
 
 bool PackedRows::suits(const Column& column, std::size_t examples) const {
@@ -43,15 +50,9 @@ bool PackedRows::suits(const Column& column, std::size_t examples) const {
 
 void PackedRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                       std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
-    constexpr std::size_t kPart = 64;
-    count_ = examples.size();
-    if (rows_.size() < count_ * size_) rows_.assign(count_ * size_, 0.0f);
-    pool.run((count_ + kPart - 1) / kPart, interrupt, [&](std::size_t part, std::size_t) {
-        AlignedVector scratch(size_);
-        for (std::size_t i = part * kPart; i < std::min(count_, (part + 1) * kPart); ++i) {
-            pack(gradients, examples[i], weights[static_cast<std::size_t>(examples[i])], scratch,
-                 rows_.data() + i * size_);
-        }
+    scratch_.resize(pool.size(), AlignedVector(form_.sets != nullptr ? tiles().size : 0));
+    TiledRows::fill(examples.size(), pool, interrupt, [&](std::size_t i, std::size_t thread, float* row) {
+        pack(gradients, examples[i], weights[static_cast<std::size_t>(examples[i])], scratch_[thread], row);
     });
 }
 
@@ -73,15 +74,9 @@ void PackedRows::pack(const Gradients& gradients, std::int32_t example, double w
         for (std::size_t k = 0; k < form_.labels; ++k) {
             const double size = std::abs(gradient[k]);
             out[k] = static_cast<float>(weight * gradient[k]);
-            out[size_ / 2 + k] = static_cast<float>(weight * size * (1.0 - size));
+            out[tiles().size / 2 + k] = static_cast<float>(weight * size * (1.0 - size));
         }
     }
-}
-
-// All rows together may be larger than the cache, but so wide a part of them is not.
-std::size_t PackedRows::part_width() const {
-    constexpr std::size_t kFloats = 1U << 17, kLeast = 64;
-    return std::min(size_, padded_floats(std::max(kFloats / std::max<std::size_t>(count_, 1), kLeast)));
 }
 
 // Roughly, in vector operations. Rows cost the more per example the more there is to a Hessian, but are made once for all
@@ -89,11 +84,11 @@ std::size_t PackedRows::part_width() const {
 bool PackedRows::pays(std::size_t examples, std::size_t listed, std::size_t splits) const {
     // To make a row takes two passes over the labels; it saves one per listed example and four per split.
     if (form_.flat) return 2 * examples < listed + 4 * splits;
-    if (!form_.joint) return true;
+    if (!form_.joint || sums_) return true;
     const auto labels = static_cast<double>(form_.labels);
     const double pairs = form_.sets != nullptr ? static_cast<double>(form_.sets->pairs()) : 0.0;
     const double solving = labels * labels * labels / 3.0;
-    const auto size = static_cast<double>(size_);
+    const auto size = static_cast<double>(tiles().size);
     const double packed = static_cast<double>(examples) * (pairs + size / (form_.sets != nullptr ? 1.0 : 4.0)) +
                           static_cast<double>(listed) * size / 16.0 + static_cast<double>(splits) * solving / 16.0;
     const double exact = static_cast<double>(listed) * static_cast<double>(form_.size()) / 8.0 +
@@ -191,61 +186,46 @@ void PackedFeature::find_slots(const Column& column, std::size_t ranks) {
     for (std::int32_t& slot : slot_) slot = static_cast<std::int32_t>(by_rank_[static_cast<std::size_t>(slot)]);
 }
 
-void PackedFeature::add(const PackedRows& rows, std::size_t first, std::size_t begin, std::size_t count) {
-    const Kernels& kernels = active_kernels();
-    const std::size_t size = rows.size();
-    if (all_listed_) {
-        kernels.add_rows(histogram_.data() + begin, slot_.data() + first, rows.row(0) + begin, rows.rows(), size, count);
-        return;
-    }
-    for (std::size_t i = 0; i < listed_.size(); ++i) {  // there is but one chunk then
-        float* const target = histogram_.data() + static_cast<std::size_t>(slot_[i]) * size + begin;
-        kernels.add_floats(target, target, rows.row(static_cast<std::size_t>(listed_[i])) + begin, count);
-    }
+void PackedFeature::add(const PackedRows& rows, std::size_t first, std::size_t tile) {
+    // Where not all are listed, there is but one chunk.
+    histogram_.add(rows, tile, slot_.data() + first, all_listed_ ? nullptr : listed_.data(),
+                   all_listed_ ? rows.rows() : listed_.size());
 }
 
-void PackedFeature::settle() {
-    exact_.resize(histogram_.size(), 0.0);
-    for (std::size_t i = 0; i < exact_.size(); ++i) {
-        exact_[i] += static_cast<double>(histogram_[i]);
-        histogram_[i] = 0.0f;
-    }
-}
-
-void PackedFeature::finish() {
-    if (exact_.empty()) return;
-    settle();
-    for (std::size_t i = 0; i < exact_.size(); ++i) histogram_[i] = static_cast<float>(exact_[i]);
-}
-
-void PackedFeature::walk(const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer) {
-    const Kernels& kernels = active_kernels();
-    const std::size_t size = total.size();
-    const std::size_t slots = counts_.size();
-    const auto row = [&](std::size_t slot) { return histogram_.data() + slot * size; };
-    if (implicit_slot_ >= 0) {
-        float* const implicit = row(static_cast<std::size_t>(implicit_slot_));
-        std::copy(total.begin(), total.end(), implicit);
-        for (std::size_t slot = 0; slot <= slots; ++slot) {
-            if (slot == static_cast<std::size_t>(implicit_slot_)) continue;
-            for (std::size_t c = 0; c < size; ++c) implicit[c] -= row(slot)[c];
+// What is not in any other row.
+void PackedFeature::fill_implicit(const Tiles& tiles, const FloatVector& total) {
+    const auto implicit_slot = static_cast<std::size_t>(implicit_slot_);
+    for (std::size_t t = 0; t < tiles.count(); ++t) {
+        const std::size_t width = tiles.width_of(t);
+        float* const tile = histogram_.tile(t);
+        float* const implicit = tile + implicit_slot * width;
+        std::copy_n(total.data() + t * tiles.width, width, implicit);
+        for (std::size_t slot = 0; slot < histogram_rows(); ++slot) {
+            if (slot == implicit_slot) continue;
+            for (std::size_t c = 0; c < width; ++c) implicit[c] -= tile[slot * width + c];
         }
     }
+}
+
+void PackedFeature::walk(const Tiles& tiles, const FloatVector& total, bool missing_left, bool missing_right,
+                         PackedScorer& scorer) {
+    if (implicit_slot_ >= 0) fill_implicit(tiles, total);
     left_.resize(splits());
     right_.resize(splits());
-    const float* const missing = row(slots);
-    const FloatVector nothing(size, 0.0f);
-    const float* before = missing_left ? missing : nothing.data();
+    const FloatVector nothing(tiles.size, 0.0f);
+    FloatVector missing(tiles.size);
+    if (missing_left || missing_right) histogram_.add_row(counts_.size(), nothing.data(), missing.data());
+    const float* before = missing_left ? missing.data() : nothing.data();
     for (std::size_t s = 0; s < splits(); ++s) {
         float* const sum = scorer.next();
-        kernels.add_floats(sum, before, row(s), size);
+        histogram_.add_row(s, before, sum);
         before = sum;
         scorer.add(&left_[s]);
     }
-    before = missing_right ? missing : nothing.data();
+    before = missing_right ? missing.data() : nothing.data();
     for (std::size_t s = splits(); s-- > 0;) {
         float* const sum = scorer.next();
-        kernels.add_floats(sum, before, row(s + 1), size);
+        histogram_.add_row(s + 1, before, sum);
         before = sum;
         scorer.add(&right_[s]);
     }

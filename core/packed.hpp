@@ -16,12 +16,11 @@
 #include "settings.hpp"
 #include "statistics.hpp"
 #include "threads.hpp"
+#include "tiles.hpp"
 
 namespace labelboost {
 
-using FloatVector = AlignedVectorOf<float>;
-
-class PackedRows {
+class PackedRows : public TiledRows {
 public:
     // Of more examples the rounding errors of sums in single precision would be too large.
     static constexpr std::size_t kMostExamples = 1U << 16;
@@ -31,8 +30,7 @@ public:
     static bool possible(const Form& form, const Settings& settings);
     // Whether it is worth a look for a feature with so many values.
     bool suits(const Column& column, std::size_t examples) const;
-    // Numbers in a row, padded, and how many rows there can be at a time.
-    std::size_t size() const { return size_; }
+    // How many rows there can be at a time.
     std::size_t capacity() const { return capacity_; }
 
     // Whether to screen with rows pays for a node with so many examples; listed, splits: of all features together.
@@ -40,18 +38,15 @@ public:
 
     void fill(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
               ThreadPool& pool, Interrupt& interrupt);
-    // Numbers of a row that should be dealt with at a time, for all rows.
-    std::size_t part_width() const;
-    const float* row(std::size_t i) const { return rows_.data() + i * size_; }
-    std::size_t rows() const { return count_; }
 
 private:
+    static Tiles tiles_for(const Form& form, const Settings& settings);
     void pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch, float* out) const;
 
     Form form_;
     bool sums_ = false;  // rows have the form for rules
-    std::size_t size_ = 0, capacity_ = 0, count_ = 0;
-    FloatVector rows_;
+    std::size_t capacity_ = 0;
+    std::vector<AlignedVector> scratch_;  // per thread
 };
 
 // One per thread: scores rows, sixteen at a time.
@@ -102,17 +97,15 @@ public:
     std::size_t listed() const { return slot_.size(); }
     // What the histogram will take, in rows.
     std::size_t histogram_rows() const { return counts_.size() + 1; }
-    void clear(std::size_t row_size) {
-        histogram_.assign(histogram_rows() * row_size, 0.0f);
-        exact_.clear();
+    void clear(const Tiles& tiles) {
+        histogram_.clear(tiles, histogram_rows());
     }
-    // Goes on in double precision with what was added so far; when all has been added, `finish` rounds it.
-    void settle();
-    void finish();
-    // Adds the rows of the node's examples from number `first` on: of each row `count` numbers from `begin` on.
-    void add(const PackedRows& rows, std::size_t first, std::size_t begin, std::size_t count);
+    void settle() { histogram_.settle(); }
+    void finish() { histogram_.finish(); }
+    // Adds a tile of the rows of the node's examples from number `first` on.
+    void add(const PackedRows& rows, std::size_t first, std::size_t tile);
     // Scores both parts of every division, with missing values on the left, on the right or nowhere. total: of all rows.
-    void walk(const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer);
+    void walk(const Tiles& tiles, const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer);
 
     std::size_t before(std::size_t split, bool missing_left) const {
         return counts_before_[split] + (missing_left ? missing_count_ : 0);
@@ -124,6 +117,7 @@ public:
 private:
     std::uint32_t total_count() const { return counts_before_.back() + missing_count_; }
     void find_slots(const Column& column, std::size_t ranks);
+    void fill_implicit(const Tiles& tiles, const FloatVector& total);
 
     std::vector<std::int32_t> slot_;      // by example of the node (dense), or by listed example
     std::vector<std::int32_t> listed_;    // numbers of the listed examples, unless all are
@@ -132,8 +126,7 @@ private:
     std::vector<std::uint32_t> by_rank_;  // numbers of examples, then slots
     std::vector<std::uint32_t> counts_, counts_before_;
     std::uint32_t missing_count_ = 0;
-    FloatVector histogram_;  // slots, then what is missing
-    std::vector<double> exact_;  // the same, as far as it was settled
+    TiledHistogram histogram_;  // rows of the slots, then of what is missing
     std::vector<float> left_, right_;
 };
 

@@ -44,9 +44,10 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
       pool_(pool),
       anchor_(form, settings),
       dropped_(columns.examples, 0),
+      profile_rows_(form.labels),
       packed_rows_(form, settings) {
     for (std::size_t thread = 0; thread < pool.size(); ++thread) {
-        scratch_.emplace_back(form_, settings_, packed_rows_.size());
+        scratch_.emplace_back(form_, settings_, packed_rows_.tiles().size);
     }
     packs_ = PackedRows::possible(form, settings) &&
              std::any_of(columns.features.begin(), columns.features.end(), [&](const Column& feature) {
@@ -128,7 +129,11 @@ double Search::quality(const Region& region, Interrupt& interrupt) {
 Condition Search::condition(const Coverage& coverage, std::int32_t feature, std::size_t position) {
     const Column& column = columns_.features[static_cast<std::size_t>(feature)];
     Listing& listing = scratch_[0].listing;
-    listing.collect(column, coverage.sample, coverage.sampled, coverage.multiplicity);
+    if (Listing::counting_pays(column, coverage.sample.size())) {
+        listing.collect_wanted(column, coverage.sample, {});
+    } else {
+        listing.collect(column, coverage.sample, coverage.sampled, coverage.multiplicity);
+    }
     const Split split = listing.split(position / 2, column);
     const bool first = position % 2 == 0;
     if (column.nominal) {
@@ -164,31 +169,27 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
         score_rest();
         for (FeatureCandidates& feature : candidates) feature.best = best_known(feature);
     };
-    const auto reach = [&] {
-        double quality = std::min(best_of_all(candidates), incumbent);
-        for (const FeatureCandidates& feature : candidates) quality = std::min(quality, feature.attained);
-        return quality;
-    };
     const double noise = kNoise * task.coverage.weight;
     {
         const ActivityScope evaluating(activity(), Activity::evaluating);
         anchored_ = form_.with_slack && anchor_.prepare(task.coverage.total, noise, task.interrupt);
     }
+    if (anchored_) rule_out(task, places, incumbent, candidates);
     for (Scratch& scratch : scratch_) {
         scratch.scorer.begin(noise, task.interrupt);
-        scratch.screening.begin_leaps(incumbent, task.coverage.total);
+        scratch.screening.begin_leaps(reach(candidates, incumbent), task.coverage.total);
     }
     if (packs_) screen_packed(task, places, candidates);
     if (pool_.size() == 1) {
         for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
-            if (!feature.screened) scan(task, column, scratch, {0, 1}, feature);
+            if (!feature.screened && !feature.by_histogram) scan(task, column, scratch, {0, 1}, feature);
         });
     } else {
         scan_in_pieces(task, places, order, candidates);
     }
     if (packs_ || Screening::possible(form_, settings_)) {
         take_findings(task, candidates);
-        const double worst = (1.0 - kScreenMargin) * reach();
+        const double worst = (1.0 - kScreenMargin) * reach(candidates, incumbent);
         for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
             if (feature.screened) confirm(task, column, scratch, worst, feature);
         });
@@ -197,7 +198,7 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
     if (anchored_) {
         // The rests are the better ones as a rule: what they reach spares most parts a closer look.
         for (const Side side : {Side::rest, Side::part}) {
-            for (Scratch& scratch : scratch_) scratch.reached = reach();
+            for (Scratch& scratch : scratch_) scratch.reached = reach(candidates, incumbent);
             for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
                 settle(task, column, scratch, side, feature);
             });
@@ -213,14 +214,14 @@ void Search::scan_in_pieces(const Task& task, const std::vector<Place>& places, 
     std::vector<FeatureCandidates> pieces(kPieces * places.size());
     pool_.run(pieces.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
         const std::size_t i = kPieces * order[number / kPieces] + number % kPieces;
-        if (candidates[i / kPieces].screened) return;
+        if (candidates[i / kPieces].screened || candidates[i / kPieces].by_histogram) return;
         scratch_[thread].missing_side = places[i / kPieces].missing;
         scratch_[thread].place = i / kPieces;
         scan(task, column(places[i / kPieces]), scratch_[thread], {i % kPieces, kPieces}, pieces[i]);
     });
     score_rest();
     for (std::size_t i = 0; i < places.size(); ++i) {
-        if (candidates[i].screened) continue;
+        if (candidates[i].screened || candidates[i].by_histogram) continue;
         candidates[i] = std::move(pieces[kPieces * i]);
         for (std::size_t piece = 1; piece < kPieces; ++piece) candidates[i].join(pieces[kPieces * i + piece]);
         candidates[i].best = best_known(candidates[i]);

@@ -138,7 +138,6 @@ private:
         CandidateScorer scorer;
         Screening screening;
         ProfileWalk walk;
-        ProfileHistogram histogram;
         Listing listing;
         AlignedVector total;        // of all covered examples with a value, in the form of systems
         AlignedVector sums, joint;  // of a part, and for label sets in that form
@@ -196,7 +195,16 @@ private:
     const Column& column(const Place& place) const { return columns_.features[static_cast<std::size_t>(place.feature)]; }
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt);
-    // Screens what can be screened with packed rows.
+    static double reach(const std::vector<FeatureCandidates>& candidates, double incumbent);
+    // work(i, scratch), for each feature of a group.
+    template <typename Work>
+    void run_group(const Task& task, std::span<const std::size_t> group, const Work& work);
+    // Bounds what can be bounded with histograms of profiles, and leaves what may be the best by many of its candidates.
+    void rule_out(const Task& task, const std::vector<Place>& places, double incumbent,
+                  std::vector<FeatureCandidates>& candidates);
+    void bound_by_histograms(const Task& task, const std::vector<Place>& places,
+                             std::vector<FeatureCandidates>& candidates);
+    // Screens what is left, as far as that can be done with packed rows.
     void screen_packed(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
     double best_known(const FeatureCandidates& feature) const;
     std::vector<std::size_t> longest_first(const std::vector<Place>& places) const;
@@ -216,12 +224,26 @@ private:
     bool eligible(std::size_t count, std::size_t other) const {
         return count >= least_coverage() && (!settings_.trees || other >= least_coverage());
     }
+    // Most candidates are far from the best of those that were walked along with them, and are forgotten at once.
+    // for_each_candidate(visit): calls visit(slot, quality).
     template <typename ForEach>
-    static void note_contenders(const ForEach& for_each_candidate, FeatureCandidates& out);
+    static void note_contenders(const ForEach& for_each_candidate, FeatureCandidates& out) {
+        constexpr double kInfinity = std::numeric_limits<double>::infinity();
+        double best = kInfinity;
+        for_each_candidate([&](std::uint32_t, double quality) {
+            if (quality > -kInfinity) best = std::min(best, quality);
+        });
+        const double limit = (1.0 - kScreenMargin) * best;
+        for_each_candidate([&](std::uint32_t slot, double quality) {
+            if (quality <= limit) out.contenders.push_back({slot, quality});
+        });
+        out.best = std::min(out.best, best);
+        out.screened = true;
+    }
     void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;
-    void bound_by_histogram(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
     // Makes those qualities exact that may be the best, and leaves or makes the others infinite: of a screened feature,
     // if they are up to `limit`, and of one side of the splits of a bounded feature, if they come near what is reached.
+    void list_wanted(const Task& task, const Column& column, Scratch& scratch, const std::vector<bool>& wanted) const;
     void confirm(const Task& task, const Column& column, Scratch& scratch, double limit, FeatureCandidates& out) const;
     void settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const;
     bool settle_one(const Task& task, Scratch& scratch, Side side, double& quality) const;
@@ -244,6 +266,9 @@ private:
     std::vector<Scratch> scratch_;  // per thread
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
     std::vector<std::int32_t> dropped_sample_;
+    ProfileRows profile_rows_;
+    std::vector<ProfileHistogram> profiles_;  // by place
+    std::size_t bounds_skipped_ = 0, bounds_to_skip_ = 0;
     PackedRows packed_rows_;
     bool packs_ = false;                   // whether it is worth a look for any feature
     std::vector<PackedFeature> packed_;    // by place

@@ -69,6 +69,7 @@ public:
           slack_(examples, 0.0),
           precisions_(precisions) {}
     bool exact() const { return precisions_.exact; }
+    bool rounded() const { return precisions_.rounded; }
     double* row(std::int32_t example) { return exact_.row(example); }
     const double* row(std::int32_t example) const { return exact_.row(example); }
     const float* rounded_row(std::int32_t example) const { return rounded_.row(example); }
@@ -119,7 +120,7 @@ private:
 template <typename T = double, typename Visit>
 void for_each_batch(const Gradients& gradients, std::span<const double> weights, std::span<const std::int32_t> examples,
                     const Visit& visit) {
-    constexpr std::size_t kBatch = 64;
+    constexpr std::size_t kBatch = 32, kAhead = 32;
     const LabelRows<T>& all_rows = gradients.rows<T>();
     const T* rows[kBatch];
     double row_weights[kBatch];
@@ -129,7 +130,7 @@ void for_each_batch(const Gradients& gradients, std::span<const double> weights,
         for (std::size_t m = 0; m < count; ++m) {
             const std::int32_t example = examples[start + m];
             rows[m] = all_rows.row(example);
-            all_rows.prefetch(example);
+            if (start + m + kAhead < examples.size()) all_rows.prefetch(examples[start + m + kAhead]);
             row_weights[m] = weights[static_cast<std::size_t>(example)];
             slacks[m] = gradients.slack(example);
         }

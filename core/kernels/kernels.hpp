@@ -26,6 +26,20 @@ constexpr float kLeastKept = 2e-3f;
 // ... and for regions that were found by subtraction, as long as they are not a smaller share of all than this.
 constexpr double kLeastShare = 1e-3;
 
+// Rows of numbers, cut into tiles: first the first numbers of all rows, then the next numbers of all rows, and so on, so
+// that what is added up by a tile at a time stays in the cache. Between tiles there is a little room: they would compete
+// for the same places in the cache if they began at multiples of a power of two.
+struct Tiles {
+    std::size_t size = 0;   // numbers in a row, a multiple of 16
+    std::size_t width = 0;  // of them in a tile, but for the last one
+
+    std::size_t count() const { return (size + width - 1) / width; }
+    std::size_t width_of(std::size_t tile) const { return tile * width + width < size ? width : size - tile * width; }
+    // Where a tile begins if there are so many rows, and what all of them take.
+    std::size_t begin(std::size_t tile, std::size_t rows) const { return tile * (width * rows + 16); }
+    std::size_t floats(std::size_t rows) const { return size * rows + 16 * count(); }
+};
+
 // Known label vectors that are screened together.
 constexpr std::size_t kScreenGroup = 16;
 
@@ -125,14 +139,15 @@ struct Kernels {
     // The same for profiles; head: null or padded with zeros.
     void (*add_profile)(double* sums, const double* const* rows, const double* weights, const double* slacks,
                         std::size_t count, std::size_t labels, const double* head);
-    // The same, example m being added to profile number place[m] of those in `profiles`.
-    void (*add_to_profiles)(double* profiles, const std::int32_t* place, const double* const* rows,
-                            const double* weights, const double* slacks, std::size_t count, std::size_t labels,
-                            const double* head);
+    // The profile of one example in single precision, from gradients and a head that are padded to 16. What is behind its
+    // end is overwritten, too.
+    void (*pack_profile)(const float* gradient, float weight, float slack, std::size_t labels, const float* head,
+                         float* out);
     // Bounds for the region with the profile `whole`, or `whole - part` if there is a part. With a head (the one
     // that the profiles were made with) its residual is stored unless null; without one only `upper` is known.
+    // rounding: how far the last profile of the two may be off, relative to the sizes of what was added up.
     GainBounds (*bound_gain)(const double* whole, const double* part, std::size_t labels, const double* head, double l2,
-                             double noise, double* residual);
+                             double noise, double rounding, double* residual);
     // product += the Hessian of the examples times the head.
     void (*add_hessian_product)(double* product, const double* const* rows, const double* weights, std::size_t count,
                                 std::size_t labels, const double* head);
@@ -184,9 +199,13 @@ struct Kernels {
     // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
     void (*pack_sums)(const float* gradient, float weight, std::size_t labels, float* out);
-    void (*add_rows)(float* histogram, const std::int32_t* slots, const float* rows, std::size_t count, std::size_t size,
-                     std::size_t width);
-    void (*add_floats)(float* out, const float* a, const float* b, std::size_t size);
+    // In tiles: puts `count` rows there from number i on, takes one out and adds it to another one, and adds rows of a tile to rows of another.
+    void (*put_in_tiles)(float* tiled, const Tiles& tiles, std::size_t rows, std::size_t i, std::size_t count,
+                         const float* from);
+    void (*add_from_tiles)(float* out, const float* other, const float* tiled, const Tiles& tiles, std::size_t rows,
+                           std::size_t i);
+    void (*add_rows)(float* tile, const std::int32_t* slots, const float* rows, const std::int32_t* numbers,
+                     std::size_t count, std::size_t width);
     void (*score_packed)(const float* const* rows, std::size_t labels, float l2, float noise, float* system,
                          float* quality);
     void (*score_packed_sums)(const float* const* rows, const ScreenTask& task, float* scratch, float* quality);

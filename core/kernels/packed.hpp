@@ -30,8 +30,9 @@ void pack_sums(const float* gradient, float weight, std::size_t labels, float* o
     const std::size_t blocks = (labels + kWide - 1) / kWide;
     // Where there is room, a row of the triangle writes beyond its end what the next one overwrites.
     const float* const end = out + packed_sums_size(labels);
-    alignas(64) float padded[2 * kMostScreenLabels] = {};
+    alignas(64) float padded[2 * kMostScreenLabels];
     for (std::size_t b = 0; b < blocks; ++b) store(padded + kWide * b) = load(gradient + kWide * b);
+    store(padded + kWide * blocks) = VecF{};
     for (std::size_t k = 0; k < labels; ++k) {
         out[k] = weight * gradient[k];
         out[labels + k] = __builtin_fabsf(out[k]);
@@ -52,17 +53,52 @@ void pack_sums(const float* gradient, float weight, std::size_t labels, float* o
     }
 }
 
-// Row i is added to the histogram's row `slots[i]`, both `size` numbers apart: `width` numbers, a multiple of 16.
-void add_rows(float* histogram, const std::int32_t* slots, const float* rows, std::size_t count, std::size_t size,
-              std::size_t width) {
-    for (std::size_t i = 0; i < count; ++i, rows += size) {
-        float* const target = histogram + static_cast<std::size_t>(slots[i]) * size;
-        for (std::size_t c = 0; c < width; c += kWide) store(target + c) += load(rows + c);
+void put_in_tiles(float* tiled, const Tiles& tiles, std::size_t rows, std::size_t i, std::size_t count,
+                  const float* from) {
+    for (std::size_t t = 0; t < tiles.count(); ++t) {
+        const std::size_t width = tiles.width_of(t);
+        float* const target = tiled + tiles.begin(t, rows) + i * width;
+        for (std::size_t r = 0; r < count; ++r) {
+            const float* const row = from + r * tiles.size + t * tiles.width;
+            for (std::size_t c = 0; c < width; c += kWide) store(target + r * width + c) = load(row + c);
+        }
     }
 }
 
-void add_floats(float* out, const float* a, const float* b, std::size_t size) {
-    for (std::size_t c = 0; c < size; c += Lanes<float>::kCount) store(out + c) = load(a + c) + load(b + c);
+void add_from_tiles(float* out, const float* other, const float* tiled, const Tiles& tiles, std::size_t rows,
+                    std::size_t i) {
+    for (std::size_t t = 0; t < tiles.count(); ++t, out += tiles.width, other += tiles.width) {
+        const std::size_t width = tiles.width_of(t);
+        const float* const row = tiled + tiles.begin(t, rows) + i * width;
+        for (std::size_t c = 0; c < width; c += kWide) store(out + c) = load(other + c) + load(row + c);
+    }
+}
+
+template <typename Number>
+void add_numbered_rows(float* tile, const std::int32_t* slots, const float* rows, std::size_t count, std::size_t width,
+                       const Number& number) {
+    if (width == kWide) {
+        for (std::size_t i = 0; i < count; ++i) {
+            store(tile + static_cast<std::size_t>(slots[i]) * kWide) += load(rows + number(i) * kWide);
+        }
+        return;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        float* const target = tile + static_cast<std::size_t>(slots[i]) * width;
+        const float* const row = rows + number(i) * width;
+        for (std::size_t c = 0; c < width; c += kWide) store(target + c) += load(row + c);
+    }
+}
+
+// Row i, or row numbers[i], is added to row slots[i].
+void add_rows(float* tile, const std::int32_t* slots, const float* rows, const std::int32_t* numbers, std::size_t count,
+              std::size_t width) {
+    if (numbers == nullptr) {
+        add_numbered_rows(tile, slots, rows, count, width, [](std::size_t i) { return i; });
+    } else {
+        add_numbered_rows(tile, slots, rows, count, width,
+                          [=](std::size_t i) { return static_cast<std::size_t>(numbers[i]); });
+    }
 }
 
 // rows: sixteen of them; system: room for as many numbers; -infinity: not decided.

@@ -59,43 +59,71 @@ void add_profile(double* sums, const double* const* rows, const double* weights,
     for (; m < count; ++m) add_profile_group<1>(sums, layout, rows + m, weights + m, slacks + m, head);
 }
 
-// Each example goes to a profile of its own choice, so nothing is shared between examples but the cache.
-void add_to_profiles(double* profiles, const std::int32_t* place, const double* const* rows, const double* weights,
-                     const double* slacks, std::size_t count, std::size_t labels, const double* head) {
+void pack_profile(const float* gradient, float weight, float slack, std::size_t labels, const float* head, float* out) {
     const ProfileLayout layout(labels);
-    for (std::size_t m = 0; m < count; ++m) {
-        double* sums = profiles + static_cast<std::size_t>(place[m]) * layout.size();
-        add_profile_group<1>(sums, layout, rows + m, weights + m, slacks + m, head);
+    float along = 0.0f;
+    if (head != nullptr) {
+        VecF total = {};
+        for (std::size_t c = 0; c < layout.padded; c += kWide) total += load(gradient + c) * load(head + c);
+        along = weight * sum(total);
+    }
+    // Section by section, as each one writes over the beginning of the next.
+    const auto fill = [&](std::size_t section, const auto& element) {
+        for (std::size_t c = 0; c < layout.padded; c += kWide) store_anywhere(out + section + c, element(c));
+    };
+    fill(layout.gradient(), [&](std::size_t c) { return weight * load(gradient + c); });
+    fill(layout.additive(), [&](std::size_t c) { return weight * absolute(load(gradient + c)); });
+    fill(layout.slack(), [&](std::size_t c) { return weight * slack * absolute(load(gradient + c)); });
+    if (head != nullptr) {
+        fill(layout.product(), [&](std::size_t c) {
+            const VecF g = load(gradient + c);
+            return load(head + c) * (weight * absolute(g)) - along * g;
+        });
+    } else {
+        fill(layout.product(), [&](std::size_t c) { return load(gradient + c) * (weight * load(gradient + c)); });
     }
 }
 
+// No element of the product of an example with a head x is larger than 2 max |x| |g|, as |g.x| <= max |x|.
 GainBounds bound_gain(const double* whole, const double* part, std::size_t labels, const double* head, double l2,
-                      double noise, double* residual) {
+                      double noise, double rounding, double* residual) {
     const ProfileLayout layout(labels);
+    const double* const summed = part != nullptr ? part : whole;
     const auto at = [&](std::size_t place) {
         return part != nullptr ? load(whole + place) - load(part + place) : load(whole + place);
     };
-    Vec least = {}, most = {}, rest = {}, linear = {}, quadratic = {};
+    double largest = 0.0;
+    for (std::size_t k = 0; head != nullptr && k < labels; ++k) {
+        largest = __builtin_fabs(head[k]) > largest ? __builtin_fabs(head[k]) : largest;
+    }
+    Vec least = {}, most = {}, rest = {}, linear = {}, quadratic = {}, off = {};
     for (std::size_t c = 0; c < layout.padded; c += kLanes) {
         const Vec g = at(layout.gradient() + c);
-        const Vec lower = maximum(at(layout.slack() + c) - noise, Vec{}) + l2;
-        most += g * g / lower;
+        const Vec error = rounding * load(summed + layout.additive() + c);
+        const Vec lower = maximum(at(layout.slack() + c) - noise - error, Vec{}) + l2;
+        const Vec size = absolute(g) + error;
+        most += size * size / lower;
         if (head == nullptr) continue;
-        least += g * g / (maximum(at(layout.additive() + c) + noise, Vec{}) + l2);
+        const Vec smaller = maximum(absolute(g) - error, Vec{});
+        least += smaller * smaller / (maximum(at(layout.additive() + c) + noise + error, Vec{}) + l2);
         const Vec x = load(head + c);
         const Vec product = at(layout.product() + c) + l2 * x;
         const Vec r = -g - product;
         linear += g * x;
         quadratic += x * product;
-        rest += r * r / lower;
+        off += absolute(x) * error;
+        const Vec largest_r = absolute(r) + (1.0 + 2.0 * largest) * error;
+        rest += largest_r * largest_r / lower;
         if (residual != nullptr) store(residual + c) = r;
     }
     if (head == nullptr) return {0.0, 0.5 * sum(most), 0.0};
     const double at_head = -(sum(linear) + 0.5 * sum(quadratic));
+    const double unsure = (1.0 + largest) * sum(off);
     const double plain = 0.5 * sum(most);
-    const double anchored = at_head + 0.5 * sum(rest);
+    const double anchored = at_head + unsure + 0.5 * sum(rest);
     const double simple = 0.5 * sum(least);
-    return {simple > at_head ? simple : at_head, plain < anchored ? plain : anchored, at_head};
+    const double attained = at_head - unsure;
+    return {simple > attained ? simple : attained, plain < anchored ? plain : anchored, at_head};
 }
 
 template <std::size_t kCount>

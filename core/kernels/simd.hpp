@@ -114,6 +114,11 @@ inline double smallest(Vec x) {
     for (std::size_t i = 1; i < 8; ++i) result = x[i] < result ? x[i] : result;
     return result;
 }
+inline float sum(VecF x) {
+    float parts[4];
+    for (std::size_t i = 0; i < 4; ++i) parts[i] = (x[i] + x[i + 4]) + (x[i + 8] + x[i + 12]);
+    return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+}
 inline double sum(Vec x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); }
 
 // The elements one place further up or down, with a zero in the place that is left.
