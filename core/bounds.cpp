@@ -157,6 +157,10 @@ void ProfileWalk::start(const ProfileHistogram& histogram, const Listing& listin
     histogram.add_missing(missing_.data());
 }
 
+void ProfileWalk::resume(const AlignedVector& profile) {
+    if (!profile.empty()) std::copy(profile.begin(), profile.end(), part_.begin());
+}
+
 void ProfileWalk::advance(const CandidatePair& pair) {
     pair_ = &pair;
     if (pair.starts_anew) std::fill(part_.begin(), part_.end(), 0.0);

@@ -104,6 +104,9 @@ public:
                const Anchor& anchor);
     // The same with the profiles of a histogram, from which the listing was made; only bounds may be asked for then.
     void start(const ProfileHistogram& histogram, const Listing& listing, const Anchor& anchor);
+    // Goes on behind a part with this profile; empty: of nothing.
+    void resume(const AlignedVector& profile);
+    AlignedVector part_profile_copy() const { return part_; }
     // Takes the pairs of the listing one after the other.
     void advance(const CandidatePair& pair);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "search.hpp"
 
@@ -43,18 +44,27 @@ void FeatureCandidates::join(const FeatureCandidates& other) {
     for (std::size_t i = 0; i < optimistic.size(); ++i) optimistic[i] = std::min(optimistic[i], other.optimistic[i]);
     attained = std::min(attained, other.attained);
     by_histogram = by_histogram || other.by_histogram;
+    checkpoints.insert(checkpoints.end(), other.checkpoints.begin(), other.checkpoints.end());
+}
+
+void Search::list(const Task& task, const Column& column, Scratch& scratch) const {
+    KeptListings& kept = task.kept;
+    scratch.listing = kept.possible ? &kept.listings[scratch.place] : &scratch.own_listing;
+    if (kept.there[scratch.place] != 0) return;
+    scratch.listing->collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
+    kept.there[scratch.place] = kept.possible ? 1 : 0;
 }
 
 void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
-    Listing& listing = scratch.listing;
-    listing.collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
+    list(task, column, scratch);
+    Listing& listing = *scratch.listing;
     // Without missing values both sides for them are the same.
     if (scratch.missing_side == Missing::right && listing.missing().empty()) return;
     const auto pairs = [&] { return select(listing.pairs(), piece); };
     if (anchored_ && bounds_pay(form_.labels)) {
         out.quality.assign(2 * listing.splits(), kInfinity);
         scratch.walk.start(task.gradients, task.coverage.weights, listing, anchor_);
-        bound(task, scratch, pairs(), out);
+        bound(task, scratch, pairs(), false, out);
         return;
     }
     total_up(task, scratch);
@@ -82,17 +92,17 @@ void Search::total_up(const Task& task, Scratch& scratch) const {
         }
     };
     scratch.total_weight = task.coverage.weight;
-    if (scratch.listing.missing().empty()) {
+    if (scratch.listing->missing().empty()) {
         set(total);
         return;
     }
     double missing_weight = 0.0;
-    for (const std::int32_t example : scratch.listing.missing()) {
+    for (const std::int32_t example : scratch.listing->missing()) {
         missing_weight += task.coverage.weights[static_cast<std::size_t>(example)];
     }
     AlignedVector& missing = scratch.missing_side == Missing::dropped ? scratch.sums : scratch.missing;
     std::fill(missing.begin(), missing.end(), 0.0);
-    add_many_examples(form_, task.gradients, task.coverage.weights, scratch.listing.missing(), missing.data(),
+    add_many_examples(form_, task.gradients, task.coverage.weights, scratch.listing->missing(), missing.data(),
                       task.interrupt);
     if (scratch.missing_side == Missing::dropped) {
         active_kernels().subtract(scratch.sums.data(), total.data(), scratch.sums.data(), form_.size());
@@ -104,27 +114,34 @@ void Search::total_up(const Task& task, Scratch& scratch) const {
     }
 }
 
-// wanted: which candidates to score; null for all.
-void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
-                          const std::vector<bool>* wanted, FeatureCandidates& out) const {
-    const auto target = [&](std::size_t i) { return wanted == nullptr || (*wanted)[i] ? &out.quality[i] : nullptr; };
+// Whatever the piece, sums are added up in the same order, so that they are the same in every bit.
+void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, const Wanted* wanted,
+                          FeatureCandidates& out, Piece piece) const {
+    const auto target = [&](std::size_t i) {
+        return wanted == nullptr || (*wanted)[i] != 0 ? &out.quality[i] : nullptr;
+    };
+    const auto is_wanted = [&](const CandidatePair& pair) { return target(pair.part_slot) || target(pair.rest_slot()); };
     const ActivityScope summing(scratch.activity, Activity::summing);
-    for (std::size_t begin = 0; begin < pairs.size();) {
+    const auto all = static_cast<std::size_t>(piece.of > 1 ? std::count_if(pairs.begin(), pairs.end(), is_wanted) : 0);
+    const std::size_t first_own = piece.number * all / piece.of;
+    const std::size_t last_own = piece.of > 1 ? (piece.number + 1) * all / piece.of : pairs.size();
+    std::size_t number = 0;  // of those that are wanted
+    for (std::size_t begin = 0; begin < pairs.size() && number < last_own;) {
         const std::size_t next = end_of_run(pairs, begin);
         std::size_t end = next;  // nothing needs to be summed up behind the last candidate that is wanted
-        while (end > begin && !target(pairs[end - 1].part_slot) && !target(pairs[end - 1].rest_slot())) --end;
-        if (!scratch.listing.missing().empty() && scratch.missing_in_part(pairs[begin].part_slot)) {
+        while (end > begin && !is_wanted(pairs[end - 1])) --end;
+        if (!scratch.listing->missing().empty() && scratch.missing_in_part(pairs[begin].part_slot)) {
             std::copy(scratch.missing.begin(), scratch.missing.end(), scratch.sums.begin());
         } else {
             std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0);
         }
         std::size_t added = 0;
-        for (std::size_t i = begin; i < end; ++i) {
+        for (std::size_t i = begin; i < end && number < last_own; ++i) {
             double* const part = target(pairs[i].part_slot);
             double* const rest = target(pairs[i].rest_slot());
             if (part == nullptr && rest == nullptr) continue;
             // With what was passed over since the last candidate that is wanted.
-            const std::span<const std::int32_t> examples = scratch.listing.part(pairs[i]);
+            const std::span<const std::int32_t> examples = scratch.listing->part(pairs[i]);
             const bool from_the_front = pairs[begin].begin == pairs[i].begin;
             const std::size_t more = examples.size() - added;
             add_many_examples(form_, task.gradients, task.coverage.weights,
@@ -132,7 +149,7 @@ void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const Ca
                               task.interrupt);
             added = examples.size();
             count_work(scratch, static_cast<double>(more * form_.size()), task.interrupt);
-            emit(scratch, pairs[i], part, rest, task.interrupt);
+            if (number++ >= first_own) emit(scratch, pairs[i], part, rest, task.interrupt);
         }
         begin = next;
     }
@@ -164,7 +181,7 @@ void Search::count_work(Scratch& scratch, double work, Interrupt& interrupt) {
 
 // All candidates of a numeric feature without an implicit value, in one walk from the front.
 void Search::screen_all(const Task& task, Scratch& scratch, FeatureCandidates& out) const {
-    const Listing& listing = scratch.listing;
+    const Listing& listing = *scratch.listing;
     const std::size_t listed = listing.count_of_first(listing.examples().size());
     scratch.splits.resize(listing.splits());
     const std::size_t missing = settings_.trees ? listing.missing_count() : 0;
@@ -195,15 +212,18 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
 }
 
 void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, FeatureCandidates& out) const {
-    const bool with_missing = !scratch.listing.missing().empty() && scratch.missing_in_part(scratch.splits.front().slot);
-    const Screening::Walk walk{scratch.listing.examples(), from_the_back, scratch.splits,
+    const bool with_missing = !scratch.listing->missing().empty() && scratch.missing_in_part(scratch.splits.front().slot);
+    const Screening::Walk walk{scratch.listing->examples(), from_the_back, scratch.splits,
                                with_missing ? &scratch.missing : nullptr, with_missing ? scratch.missing_weight : 0.0};
     const double noise = kNoise * task.coverage.weight;
     out.screened = true;
     Screening& screening = scratch.screening;
     if (Screening::by_leaps(form_, settings_)) {
+        screening.set_reached(task.reached.load(std::memory_order_relaxed));
         screening.leap(task.gradients, task.coverage.weights, walk, scratch.place, scratch.total, scratch.total_weight,
                        noise, scratch.activity);
+        for (float known = task.reached.load(std::memory_order_relaxed);
+             screening.reached() < known && !task.reached.compare_exchange_weak(known, screening.reached());) {}
         task.interrupt.check();
         return;
     }
@@ -226,35 +246,40 @@ void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, 
 }
 
 // Lists what is needed to score the wanted candidates.
-void Search::list_wanted(const Task& task, const Column& column, Scratch& scratch, const std::vector<bool>& wanted) const {
+void Search::list_wanted(const Task& task, const Column& column, Scratch& scratch, const Wanted& wanted) const {
     const Coverage& coverage = task.coverage;
-    if (coverage.multiplicity.empty() && Listing::counting_pays(column, coverage.sample.size())) {
-        scratch.listing.collect_wanted(column, coverage.sample, wanted);
-    } else {
-        scratch.listing.collect(column, coverage.sample, coverage.sampled, coverage.multiplicity);
+    if (task.kept.there[scratch.place] != 0 || !coverage.multiplicity.empty() ||
+        !Listing::counting_pays(column, coverage.sample.size())) {
+        list(task, column, scratch);
+        return;
     }
+    scratch.listing = &scratch.own_listing;
+    scratch.listing->collect_wanted(column, coverage.sample, wanted);
 }
 
-void Search::confirm(const Task& task, const Column& column, Scratch& scratch, double limit,
-                     FeatureCandidates& out) const {
-    out.screened = false;
-    std::erase_if(out.contenders, [&](const auto& contender) { return contender.quality > limit; });
-    if (out.contenders.empty()) return;
+bool FeatureCandidates::drop_all_behind(double limit) {
+    if (!screened) return false;
+    screened = false;
+    std::erase_if(contenders, [&](const Contender& contender) { return contender.quality > limit; });
+    return !contenders.empty();
+}
+
+void Search::confirm(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const {
     std::uint32_t last = 0;
     for (const auto& contender : out.contenders) last = std::max(last, contender.slot | 1U);
-    std::vector<bool> wanted(last + 1, false);
+    Wanted wanted(last + 1, 0);
     for (const auto& contender : out.contenders) {
-        wanted[contender.slot] = true;
-        if (settings_.trees) wanted[contender.slot ^ 1U] = true;
+        wanted[contender.slot] = 1;
+        if (settings_.trees) wanted[contender.slot ^ 1U] = 1;
     }
     list_wanted(task, column, scratch, wanted);
-    out.quality.assign(2 * scratch.listing.splits(), kInfinity);
-    wanted.resize(out.quality.size(), false);
+    out.quality.assign(2 * scratch.listing->splits(), kInfinity);
+    wanted.resize(out.quality.size(), 0);
     total_up(task, scratch);
-    scan_exactly(task, scratch, scratch.listing.pairs(), &wanted, out);
+    scan_exactly(task, scratch, scratch.listing->pairs(), &wanted, out);
 }
 
-void Search::bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+void Search::bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, bool with_histogram,
                    FeatureCandidates& out) const {
     ProfileWalk& walk = scratch.walk;
     out.optimistic.assign(out.quality.size(), kInfinity);
@@ -265,7 +290,13 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
         out.optimistic[slot] = -gain.upper;
         out.attained = std::min(out.attained, -gain.lower);
     };
+    constexpr std::size_t kSegments = 16, kFewestPairs = 16;
+    const std::size_t length = std::max(scratch.listing->pairs().size() / kSegments, kFewestPairs);
     for (const CandidatePair& pair : pairs) {
+        const auto number = static_cast<std::size_t>(&pair - scratch.listing->pairs().data());
+        if (!with_histogram && (number % length == 0 || &pair == pairs.data())) {
+            out.checkpoints.push_back({number, pair.starts_anew ? AlignedVector{} : walk.part_profile_copy()});
+        }
         walk.advance(pair);
         const ActivityScope evaluating(scratch.activity, Activity::evaluating);
         note(pair.part_slot, pair.part_count, [&] { return walk.part_bounds(); });
@@ -275,38 +306,91 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
     }
 }
 
-void Search::settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const {
-    const auto possible = [&](double quality) { return quality <= (1.0 - kBoundMargin) * scratch.reached; };
-    if (std::none_of(out.optimistic.begin(), out.optimistic.end(), possible)) return;
-    std::vector<bool> left_over(out.quality.size(), false);
-    if (out.by_histogram) {
-        // Both sides at once, as long lists are better walked along but once.
-        for (std::size_t i = 0; i < left_over.size(); ++i) left_over[i] = possible(out.optimistic[i]);
-        out.optimistic.clear();
-        list_wanted(task, column, scratch, left_over);
-        total_up(task, scratch);
-        scan_exactly(task, scratch, scratch.listing.pairs(), &left_over, out);
+void Search::find_segments(const Task& task, std::size_t place, Side side, double limit, const FeatureCandidates& feature,
+                           std::vector<Segment>& out) const {
+    static const AlignedVector nothing;
+    if (!task.kept.possible) {
+        const double best = *std::min_element(feature.optimistic.begin(), feature.optimistic.end());
+        out.push_back({place, 0, std::numeric_limits<std::size_t>::max(), &nothing, best});
         return;
     }
-    scratch.listing.collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
-    scratch.walk.start(task.gradients, task.coverage.weights, scratch.listing, anchor_);
-    const auto slot = [&](const CandidatePair& pair) { return side == Side::part ? pair.part_slot : pair.rest_slot(); };
-    if (settings_.binned_candidates() && !one_by_one_pays(scratch.listing)) {
-        for (const CandidatePair& pair : scratch.listing.pairs()) {
-            left_over[slot(pair)] = possible(out.optimistic[slot(pair)]);
-        }
-    } else {
-        const ActivityScope summing(scratch.activity, Activity::summing);
-        for (const CandidatePair& pair : scratch.listing.pairs()) {
-            scratch.walk.advance(pair);
-            if (!possible(out.optimistic[slot(pair)])) continue;
-            left_over[slot(pair)] = !settle_one(task, scratch, side, out.quality[slot(pair)]);
-            count_work(scratch, static_cast<double>(scratch.walk.part().size() * form_.size()), task.interrupt);
-        }
+    const std::vector<CandidatePair>& pairs = task.kept.listings[place].pairs();
+    for (std::size_t c = 0; c < feature.checkpoints.size(); ++c) {
+        const auto& [begin, profile] = feature.checkpoints[c];
+        const std::size_t end = c + 1 < feature.checkpoints.size() ? feature.checkpoints[c + 1].pair : pairs.size();
+        double best = kInfinity;
+        for (std::size_t p = begin; p < end; ++p) best = std::min(best, feature.optimistic[slot(pairs[p], side)]);
+        if (best <= limit) out.push_back({place, begin, end, &profile, best});
     }
-    if (std::find(left_over.begin(), left_over.end(), true) == left_over.end()) return;
-    total_up(task, scratch);
-    scan_exactly(task, scratch, scratch.listing.pairs(), &left_over, out);
+}
+
+void Search::settle(const Task& task, const std::vector<Place>& places, double incumbent, Side side,
+                    std::vector<FeatureCandidates>& candidates) {
+    std::atomic<double> reached{reach(candidates, incumbent)};
+    const double limit = (1.0 - kBoundMargin) * reached;
+    const auto possible = [&](double quality) { return quality <= limit; };
+    std::vector<Wanted> left_over(places.size());
+    std::vector<Segment> segments;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        FeatureCandidates& feature = candidates[i];
+        if (std::none_of(feature.optimistic.begin(), feature.optimistic.end(), possible)) continue;
+        left_over[i].assign(feature.quality.size(), 0);
+        if (!feature.by_histogram) {
+            find_segments(task, i, side, limit, feature, segments);
+            continue;
+        }
+        // Both sides at once, as long lists are better walked along but once.
+        for (std::size_t k = 0; k < left_over[i].size(); ++k) left_over[i][k] = possible(feature.optimistic[k]) ? 1 : 0;
+        feature.optimistic.clear();
+    }
+    // The most promising ones first: what they reach spares others a closer look.
+    std::stable_sort(segments.begin(), segments.end(),
+                     [](const Segment& a, const Segment& b) { return a.optimistic < b.optimistic; });
+    pool_.run(segments.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+        if (!(segments[number].optimistic <= (1.0 - kBoundMargin) * reached)) return;
+        const std::size_t i = segments[number].place;
+        Scratch& scratch = scratch_for(places, i, thread);
+        list(task, column(places[i]), scratch);
+        settle_segment(task, segments[number], scratch, side, reached, candidates[i], left_over[i]);
+    });
+    std::vector<std::size_t> features;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (std::find(left_over[i].begin(), left_over[i].end(), 1) != left_over[i].end()) features.push_back(i);
+    }
+    const std::size_t pieces = pool_.size();
+    pool_.run(features.size() * pieces, task.interrupt, [&](std::size_t number, std::size_t thread) {
+        const std::size_t i = features[number / pieces];
+        Scratch& scratch = scratch_for(places, i, thread);
+        list_wanted(task, column(places[i]), scratch, left_over[i]);
+        total_up(task, scratch);
+        scan_exactly(task, scratch, scratch.listing->pairs(), &left_over[i], candidates[i], {number % pieces, pieces});
+    });
+}
+
+// Candidates that must be solved on their own are left over.
+void Search::settle_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side,
+                            std::atomic<double>& reached, FeatureCandidates& out, Wanted& left_over) const {
+    const std::vector<CandidatePair>& pairs = scratch.listing->pairs();
+    const std::size_t end = std::min(segment.end, pairs.size());
+    const auto possible = [&](const CandidatePair& pair) {
+        scratch.reached = reached.load(std::memory_order_relaxed);
+        return out.optimistic[slot(pair, side)] <= (1.0 - kBoundMargin) * scratch.reached;
+    };
+    if (settings_.binned_candidates() && !one_by_one_pays(*scratch.listing)) {
+        for (std::size_t p = segment.begin; p < end; ++p) left_over[slot(pairs[p], side)] = possible(pairs[p]) ? 1 : 0;
+        return;
+    }
+    const ActivityScope summing(scratch.activity, Activity::summing);
+    scratch.walk.start(task.gradients, task.coverage.weights, *scratch.listing, anchor_);
+    scratch.walk.resume(*segment.profile);
+    for (std::size_t p = segment.begin; p < end; ++p) {
+        scratch.walk.advance(pairs[p]);
+        if (!possible(pairs[p])) continue;
+        const std::uint32_t own = slot(pairs[p], side);
+        left_over[own] = settle_one(task, scratch, side, out.quality[own]) ? 0 : 1;
+        for (double known = reached; scratch.reached < known && !reached.compare_exchange_weak(known, scratch.reached);) {}
+        count_work(scratch, static_cast<double>(scratch.walk.part().size() * form_.size()), task.interrupt);
+    }
 }
 
 // Returns whether the quality of a candidate is decided, having stored it unless it is too bad.

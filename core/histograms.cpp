@@ -67,10 +67,11 @@ void Search::bound_by_histograms(const Task& task, const std::vector<Place>& pla
         run_group(task, group, [&](std::size_t i, Scratch& scratch) {
             FeatureCandidates& out = candidates[i];
             profiles_[i].settle();
-            scratch.listing.collect_counts(column(places[i]), profiles_[i].counts());
-            out.quality.assign(2 * scratch.listing.splits(), kInfinity);
-            scratch.walk.start(profiles_[i], scratch.listing, anchor_);
-            bound(task, scratch, scratch.listing.pairs(), out);
+            scratch.listing = &scratch.own_listing;
+            scratch.listing->collect_counts(column(places[i]), profiles_[i].counts());
+            out.quality.assign(2 * scratch.listing->splits(), kInfinity);
+            scratch.walk.start(profiles_[i], *scratch.listing, anchor_);
+            bound(task, scratch, scratch.listing->pairs(), true, out);
             out.by_histogram = true;
         });
     });
@@ -158,7 +159,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
             packed_[i].finish();
             if (places[i].missing == Missing::right && !packed_[i].any_missing()) return;
             const Missing side = places[i].missing;
-            packed_[i].walk(tiles, total, side == Missing::left, side == Missing::right, scratch.packed);
+            packed_[i].walk(total, side == Missing::left, side == Missing::right, scratch.packed);
         });
     });
     for (Scratch& scratch : scratch_) scratch.packed.flush();

@@ -73,7 +73,7 @@ bool Listing::counting_pays(const Column& column, std::size_t covered) {
 }
 
 void Listing::collect_wanted(const Column& column, const std::vector<std::int32_t>& sample,
-                             const std::vector<bool>& wanted) {
+                             const Wanted& wanted) {
     const auto missing = static_cast<std::int32_t>(column.ranks());
     const auto place = [&](std::int32_t example) {
         const std::int32_t rank = column.rank_of[static_cast<std::size_t>(example)];
@@ -99,11 +99,11 @@ void Listing::collect_wanted(const Column& column, const std::vector<std::int32_
 }
 
 // What lies between two wanted candidates of a run is a segment.
-void Listing::find_segments(const std::vector<bool>& wanted) {
+void Listing::find_segments(const Wanted& wanted) {
     std::uint32_t begin = 0, end = 0;  // of the part of the last wanted pair
     for (const CandidatePair& pair : pairs_) {
         if (pair.starts_anew) begin = end = 0;
-        if (pair.part_slot >= wanted.size() || (!wanted[pair.part_slot] && !wanted[pair.rest_slot()])) continue;
+        if (pair.part_slot >= wanted.size() || (wanted[pair.part_slot] == 0 && wanted[pair.rest_slot()] == 0)) continue;
         const bool grows_at_the_back = end == 0 || pair.begin == begin;
         const std::uint32_t first = end > 0 && grows_at_the_back ? end : pair.begin;
         const std::uint32_t last = end > 0 && !grows_at_the_back ? begin : pair.end;

@@ -27,7 +27,10 @@ struct CandidatePair {
     std::uint32_t rest_slot() const { return part_slot ^ 1U; }
 };
 
-// One per thread. The covered examples of a feature by rank; those with the implicit value are only counted.
+// By slot: whether a candidate is wanted. Not bits, as threads write to their own slots.
+using Wanted = std::vector<std::uint8_t>;
+
+// The covered examples of a feature by rank; those with the implicit value are only counted.
 class Listing {
 public:
     struct Group {
@@ -46,7 +49,7 @@ public:
 
     // The same with only those examples that tell the wanted candidates (by slot) from each other, in the order in which
     // they lie in memory. All others are listed as anything. Only for features that have the rank of every example.
-    void collect_wanted(const Column& column, const std::vector<std::int32_t>& sample, const std::vector<bool>& wanted);
+    void collect_wanted(const Column& column, const std::vector<std::int32_t>& sample, const Wanted& wanted);
     // Whether that is much cheaper than to collect everything.
     static bool counting_pays(const Column& column, std::size_t covered);
 
@@ -80,7 +83,7 @@ private:
     void count_splits(const Column& column, std::uint32_t covered, std::uint32_t missing);
     void count_coverage(const std::vector<std::int32_t>& sample, const std::vector<std::uint32_t>& multiplicity);
     void find_groups(const std::vector<std::uint32_t>& counts);
-    void find_segments(const std::vector<bool>& wanted);
+    void find_segments(const Wanted& wanted);
     void pair_up();
     void pair_numeric();
     void pair_nominal();

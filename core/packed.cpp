@@ -12,8 +12,8 @@ constexpr std::size_t kMostLabels = 96;
 constexpr std::size_t kBytes = 1U << 24;  // of all rows together
 // Of rows for rules: so few that a tile of them all stays in the cache while several features add it up.
 constexpr std::size_t kMostSums = 2048;
-// Numbers in a tile. For rules so few that the histogram of 256 bins stays in the first-level cache.
-constexpr std::size_t kWidthForRules = 16, kWidthForTrees = 64;
+// Numbers in a tile, for rules: so few that the histogram of 256 bins stays in the first-level cache.
+constexpr std::size_t kWidth = 16;
 
 constexpr std::size_t padded_floats(std::size_t n) { return (n + 15) / 16 * 16; }
 
@@ -31,7 +31,7 @@ Tiles PackedRows::tiles_for(const Form& form, const Settings& settings) {
                              : !settings.trees ? packed_sums_size(form.labels)
                              : form.joint     ? padded_floats(form.labels * (form.labels + 3) / 2)
                                               : 2 * padded_floats(form.labels);
-    return {size, std::min(size, settings.trees ? kWidthForTrees : kWidthForRules)};
+    return {size, settings.trees ? size : kWidth, settings.trees};
 }
 
 PackedRows::PackedRows(const Form& form, const Settings& settings)
@@ -193,27 +193,27 @@ void PackedFeature::add(const PackedRows& rows, std::size_t first, std::size_t t
 }
 
 // What is not in any other row.
-void PackedFeature::fill_implicit(const Tiles& tiles, const FloatVector& total) {
+void PackedFeature::fill_implicit(const FloatVector& total) {
+    const Tiles& tiles = histogram_.tiles();
     const auto implicit_slot = static_cast<std::size_t>(implicit_slot_);
     for (std::size_t t = 0; t < tiles.count(); ++t) {
         const std::size_t width = tiles.width_of(t);
         float* const tile = histogram_.tile(t);
-        float* const implicit = tile + implicit_slot * width;
+        float* const implicit = tile + implicit_slot * tiles.pitch(t);
         std::copy_n(total.data() + t * tiles.width, width, implicit);
         for (std::size_t slot = 0; slot < histogram_rows(); ++slot) {
             if (slot == implicit_slot) continue;
-            for (std::size_t c = 0; c < width; ++c) implicit[c] -= tile[slot * width + c];
+            for (std::size_t c = 0; c < width; ++c) implicit[c] -= tile[slot * tiles.pitch(t) + c];
         }
     }
 }
 
-void PackedFeature::walk(const Tiles& tiles, const FloatVector& total, bool missing_left, bool missing_right,
-                         PackedScorer& scorer) {
-    if (implicit_slot_ >= 0) fill_implicit(tiles, total);
+void PackedFeature::walk(const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer) {
+    if (implicit_slot_ >= 0) fill_implicit(total);
     left_.resize(splits());
     right_.resize(splits());
-    const FloatVector nothing(tiles.size, 0.0f);
-    FloatVector missing(tiles.size);
+    const FloatVector nothing(total.size(), 0.0f);
+    FloatVector missing(total.size());
     if (missing_left || missing_right) histogram_.add_row(counts_.size(), nothing.data(), missing.data());
     const float* before = missing_left ? missing.data() : nothing.data();
     for (std::size_t s = 0; s < splits(); ++s) {

@@ -105,7 +105,7 @@ public:
     // Adds a tile of the rows of the node's examples from number `first` on.
     void add(const PackedRows& rows, std::size_t first, std::size_t tile);
     // Scores both parts of every division, with missing values on the left, on the right or nowhere. total: of all rows.
-    void walk(const Tiles& tiles, const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer);
+    void walk(const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer);
 
     std::size_t before(std::size_t split, bool missing_left) const {
         return counts_before_[split] + (missing_left ? missing_count_ : 0);
@@ -117,7 +117,7 @@ public:
 private:
     std::uint32_t total_count() const { return counts_before_.back() + missing_count_; }
     void find_slots(const Column& column, std::size_t ranks);
-    void fill_implicit(const Tiles& tiles, const FloatVector& total);
+    void fill_implicit(const FloatVector& total);
 
     std::vector<std::int32_t> slot_;      // by example of the node (dense), or by listed example
     std::vector<std::int32_t> listed_;    // numbers of the listed examples, unless all are

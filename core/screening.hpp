@@ -1,6 +1,7 @@
 // Approximate qualities of the many splits of a numeric feature, so that only promising ones are solved exactly.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -50,6 +51,9 @@ public:
     void leap(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, std::size_t feature,
               const AlignedVector& total, double total_weight, double noise, ActivityMark& activity);
     void finish_leaps(double noise, ActivityMark& activity);
+    // What was reached, by this thread or, if told so, by another.
+    float reached() const { return leaps_.reached; }
+    void set_reached(float reached) { leaps_.reached = std::min(leaps_.reached, reached); }
     std::span<const ScreenFinding> findings() const { return std::span(findings_).first(leaps_.found); }
 
     // What kernels need to know that does not depend on the examples.

@@ -90,9 +90,10 @@ std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const
     std::vector<Place> places;
     for (const std::int32_t feature : features) places.push_back({feature, Missing::dropped});
     std::vector<FeatureCandidates> candidates(places.size());
-    const auto winner = best_candidate({coverage, gradients, interrupt}, places, incumbent, root_noise, candidates);
+    const Task task = start(coverage, gradients, places, interrupt);
+    const auto winner = best_candidate(task, places, incumbent, root_noise, candidates);
     if (!winner) return std::nullopt;
-    return Refinement{condition(coverage, places[winner->place].feature, winner->position),
+    return Refinement{condition(task, places[winner->place], *winner),
                       candidates[winner->place].quality[winner->position]};
 }
 
@@ -105,13 +106,14 @@ std::optional<Search::Division> Search::divide(const Coverage& coverage, const G
         if (!column(places.back()).missing.empty()) places.push_back({feature, Missing::right});
     }
     std::vector<FeatureCandidates> candidates(places.size());
-    const auto winner = best_candidate({coverage, gradients, interrupt}, places, incumbent, root_noise, candidates);
+    const Task task = start(coverage, gradients, places, interrupt);
+    const auto winner = best_candidate(task, places, incumbent, root_noise, candidates);
     if (!winner) return std::nullopt;
     const Place& place = places[winner->place];
     const std::vector<double>& quality = candidates[winner->place].quality;
-    Division division{condition(coverage, place.feature, 2 * winner->position), place.missing == Missing::left, false,
+    Division division{condition(task, place, {winner->place, 2 * winner->position}), place.missing == Missing::left, false,
                       quality[2 * winner->position], quality[2 * winner->position + 1]};
-    division.missing_seen = !scratch_[0].listing.missing().empty();
+    division.missing_seen = !scratch_[0].listing->missing().empty();
     return division;
 }
 
@@ -126,20 +128,30 @@ double Search::quality(const Region& region, Interrupt& interrupt) {
     return quality;
 }
 
-Condition Search::condition(const Coverage& coverage, std::int32_t feature, std::size_t position) {
-    const Column& column = columns_.features[static_cast<std::size_t>(feature)];
-    Listing& listing = scratch_[0].listing;
-    if (Listing::counting_pays(column, coverage.sample.size())) {
-        listing.collect_wanted(column, coverage.sample, {});
-    } else {
-        listing.collect(column, coverage.sample, coverage.sampled, coverage.multiplicity);
-    }
-    const Split split = listing.split(position / 2, column);
-    const bool first = position % 2 == 0;
+Condition Search::condition(const Task& task, const Place& place, const Winner& winner) {
+    const Column& column = this->column(place);
+    Scratch& scratch = scratch_[0];
+    scratch.place = winner.place;
+    list_wanted(task, column, scratch, {});
+    const Split split = scratch.listing->split(winner.position / 2, column);
+    const bool first = winner.position % 2 == 0;
     if (column.nominal) {
-        return {feature, first ? Operator::equal : Operator::not_equal, column.low[static_cast<std::size_t>(split.below)]};
+        return {place.feature, first ? Operator::equal : Operator::not_equal,
+                column.low[static_cast<std::size_t>(split.below)]};
     }
-    return {feature, first ? Operator::less_equal : Operator::greater, threshold(column, split)};
+    return {place.feature, first ? Operator::less_equal : Operator::greater, threshold(column, split)};
+}
+
+Search::Task Search::start(const Coverage& coverage, const Gradients& gradients, const std::vector<Place>& places,
+                           Interrupt& interrupt) {
+    constexpr std::size_t kMostListed = 1U << 17;
+    std::size_t listed = 0;
+    for (const Place& place : places) listed += column(place).example.size();
+    kept_.possible = listed <= kMostListed;
+    if (kept_.possible && kept_.listings.size() < places.size()) kept_.listings.resize(places.size());
+    kept_.there.assign(places.size(), 0);
+    reached_ = 0.0f;
+    return {coverage, gradients, interrupt, kept_, reached_};
 }
 
 // Positions of the features such that threads get the most work first, and little is left when the first one runs dry.
@@ -159,15 +171,12 @@ std::vector<std::size_t> Search::longest_first(const std::vector<Place>& places)
 void Search::find_candidates(const Task& task, const std::vector<Place>& places, double incumbent,
                              std::vector<FeatureCandidates>& candidates) {
     const std::vector<std::size_t> order = longest_first(places);
-    const auto for_each_feature = [&](const auto& work) {
-        pool_.run(places.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
-            const std::size_t i = order[number];
-            scratch_[thread].missing_side = places[i].missing;
-            scratch_[thread].place = i;
-            work(column(places[i]), scratch_[thread], candidates[i]);
+    const auto for_each_feature = [&](std::span<const std::size_t> features, const auto& work) {
+        pool_.run(features.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+            const std::size_t i = features[number];
+            work(column(places[i]), scratch_for(places, i, thread), candidates[i]);
         });
-        score_rest();
-        for (FeatureCandidates& feature : candidates) feature.best = best_known(feature);
+        score_rest(candidates);
     };
     const double noise = kNoise * task.coverage.weight;
     {
@@ -181,7 +190,7 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
     }
     if (packs_) screen_packed(task, places, candidates);
     if (pool_.size() == 1) {
-        for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
+        for_each_feature(order, [&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
             if (!feature.screened && !feature.by_histogram) scan(task, column, scratch, {0, 1}, feature);
         });
     } else {
@@ -190,54 +199,95 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
     if (packs_ || Screening::possible(form_, settings_)) {
         take_findings(task, candidates);
         const double worst = (1.0 - kScreenMargin) * reach(candidates, incumbent);
-        for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
-            if (feature.screened) confirm(task, column, scratch, worst, feature);
+        std::vector<std::size_t> promising;
+        for (const std::size_t i : order) {
+            if (candidates[i].drop_all_behind(worst)) promising.push_back(i);
+        }
+        for_each_feature(promising, [&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
+            confirm(task, column, scratch, feature);
         });
     }
     // Only now, as bounds must be compared with exact qualities, not with screened ones.
     if (anchored_) {
         // The rests are the better ones as a rule: what they reach spares most parts a closer look.
         for (const Side side : {Side::rest, Side::part}) {
-            for (Scratch& scratch : scratch_) scratch.reached = reach(candidates, incumbent);
-            for_each_feature([&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
-                settle(task, column, scratch, side, feature);
-            });
+            settle(task, places, incumbent, side, candidates);
+            score_rest(candidates);
         }
     }
 }
 
-// Features are few, and one may take as long as several others: with both ends of a feature as tasks of their own,
+// Features are few, and one may take as long as several others: long ones, and the last ones, are cut in two, so that
 // threads rarely wait for each other.
 void Search::scan_in_pieces(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                             std::vector<FeatureCandidates>& candidates) {
     constexpr std::size_t kPieces = 2;
-    std::vector<FeatureCandidates> pieces(kPieces * places.size());
-    pool_.run(pieces.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
-        const std::size_t i = kPieces * order[number / kPieces] + number % kPieces;
-        if (candidates[i / kPieces].screened || candidates[i / kPieces].by_histogram) return;
-        scratch_[thread].missing_side = places[i / kPieces].missing;
-        scratch_[thread].place = i / kPieces;
-        scan(task, column(places[i / kPieces]), scratch_[thread], {i % kPieces, kPieces}, pieces[i]);
-    });
-    score_rest();
-    for (std::size_t i = 0; i < places.size(); ++i) {
+    struct Part {
+        std::size_t place;
+        Piece piece;
+        FeatureCandidates found;
+    };
+    std::vector<std::size_t> left;
+    std::size_t total = 0;
+    for (const std::size_t i : order) {
         if (candidates[i].screened || candidates[i].by_histogram) continue;
-        candidates[i] = std::move(pieces[kPieces * i]);
-        for (std::size_t piece = 1; piece < kPieces; ++piece) candidates[i].join(pieces[kPieces * i + piece]);
-        candidates[i].best = best_known(candidates[i]);
+        left.push_back(i);
+        total += column(places[i]).example.size();
     }
+    std::vector<Part> parts;
+    std::vector<std::size_t> cut;
+    for (std::size_t number = 0; number < left.size(); ++number) {
+        const std::size_t i = left[number];
+        const bool is_long = kPieces * pool_.size() * column(places[i]).example.size() > total;
+        const std::size_t pieces = is_long || number + pool_.size() >= left.size() ? kPieces : 1;
+        if (pieces > 1) cut.push_back(i);
+        for (std::size_t piece = 0; piece < pieces; ++piece) parts.push_back({i, {piece, pieces}, {}});
+    }
+    if (task.kept.possible) {  // before several threads need them at once
+        pool_.run(cut.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+            Scratch& scratch = scratch_for(places, cut[number], thread);
+            list(task, column(places[cut[number]]), scratch);
+            scratch.listing->pairs();
+        });
+    }
+    pool_.run(parts.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+        Part& part = parts[number];
+        scan(task, column(places[part.place]), scratch_for(places, part.place, thread), part.piece, part.found);
+    });
+    flush();
+    for (Part& part : parts) {
+        if (part.piece.number == 0) {
+            candidates[part.place] = std::move(part.found);
+        } else {
+            candidates[part.place].join(part.found);
+        }
+    }
+    for (const std::size_t i : left) candidates[i].best = best_known(candidates[i]);
 }
 
 // Scores the candidates that did not fill a batch.
-void Search::score_rest() {
+void Search::flush() {
     const ActivityScope evaluating(activity(), Activity::evaluating);
     for (Scratch& scratch : scratch_) scratch.scorer.flush();
 }
 
+void Search::score_rest(std::vector<FeatureCandidates>& candidates) {
+    flush();
+    for (FeatureCandidates& feature : candidates) feature.best = best_known(feature);
+}
+
+Search::Scratch& Search::scratch_for(const std::vector<Place>& places, std::size_t i, std::size_t thread) {
+    scratch_[thread].missing_side = places[i].missing;
+    scratch_[thread].place = i;
+    return scratch_[thread];
+}
+
 // Hands what was found by leaps to the features that it belongs to.
 void Search::take_findings(const Task& task, std::vector<FeatureCandidates>& candidates) {
-    for (Scratch& scratch : scratch_) {
-        scratch.screening.finish_leaps(kNoise * task.coverage.weight, scratch.activity);
+    pool_.run(scratch_.size(), task.interrupt, [&](std::size_t number, std::size_t) {
+        scratch_[number].screening.finish_leaps(kNoise * task.coverage.weight, scratch_[number].activity);
+    });
+    for (const Scratch& scratch : scratch_) {
         for (const ScreenFinding& finding : scratch.screening.findings()) {
             FeatureCandidates& feature = candidates[finding.feature];
             const auto quality = static_cast<double>(finding.quality);
@@ -297,12 +347,18 @@ void Search::restrict(Coverage& coverage, const Condition& condition, const Grad
         }
         return 1;
     };
-    // Only listed examples are looked at one by one.
-    std::fill(dropped_.begin(), dropped_.end(), drops(column.implicit_rank));
-    for (std::size_t i = 0; i < column.example.size(); ++i) {
-        dropped_[static_cast<std::size_t>(column.example[i])] = drops(column.rank[i]);
+    if (column.rank_of.empty()) {  // only listed examples are looked at one by one
+        std::fill(dropped_.begin(), dropped_.end(), drops(column.implicit_rank));
+        for (std::size_t i = 0; i < column.example.size(); ++i) {
+            dropped_[static_cast<std::size_t>(column.example[i])] = drops(column.rank[i]);
+        }
+        for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = 1;
+    } else {
+        for (const std::int32_t example : coverage.all) {
+            const std::int32_t rank = column.rank_of[static_cast<std::size_t>(example)];
+            dropped_[static_cast<std::size_t>(example)] = rank < 0 ? 1 : drops(rank);
+        }
     }
-    for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = 1;
     dropped_sample_.resize(coverage.sample.size());
     std::size_t kept = 0, dropped = 0;
     for (const std::int32_t example : coverage.sample) {

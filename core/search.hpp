@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -72,9 +73,17 @@ struct FeatureCandidates {
         double quality;
     };
     std::vector<Contender> contenders;
+    // If screened: forgets contenders that are worse than `limit`; whether any are left.
+    bool drop_all_behind(double limit);
     bool by_histogram = false;       // bounds were found without a list of the examples
     std::vector<double> optimistic;  // if bounded: the best quality that is possible; `quality` follows later
     double attained = std::numeric_limits<double>::infinity();  // if bounded: some candidate is as good as this
+    // If bounded: the profiles of the parts before some of the pairs, to go on from there; empty: of nothing.
+    struct Checkpoint {
+        std::size_t pair;
+        AlignedVector profile;
+    };
+    std::vector<Checkpoint> checkpoints;
 
     // How good the candidate at a position is: for rules one side of a split, for trees both of them together.
     std::size_t positions(bool trees) const { return trees ? quality.size() / 2 : quality.size(); }
@@ -138,7 +147,8 @@ private:
         CandidateScorer scorer;
         Screening screening;
         ProfileWalk walk;
-        Listing listing;
+        Listing own_listing;
+        Listing* listing = nullptr;  // of the feature at hand: its own, or one that is kept
         AlignedVector total;        // of all covered examples with a value, in the form of systems
         AlignedVector sums, joint;  // of a part, and for label sets in that form
         AlignedVector missing;      // the sums of the examples without a value, if they belong to a side
@@ -169,27 +179,37 @@ private:
         }
         // The numbers of examples on both sides of a pair, those without a value included where they belong to one.
         std::size_t part_count(const CandidatePair& pair) const {
-            return pair.part_count + (missing_in_part(pair.part_slot) ? listing.missing_count() : 0);
+            return pair.part_count + (missing_in_part(pair.part_slot) ? listing->missing_count() : 0);
         }
         std::size_t rest_count(const CandidatePair& pair) const {
-            return pair.rest_count + (missing_in_part(pair.rest_slot()) ? listing.missing_count() : 0);
+            return pair.rest_count + (missing_in_part(pair.rest_slot()) ? listing->missing_count() : 0);
         }
+    };
+    // By place, unless they are too long: so that a feature's examples need to be listed but once in a search.
+    struct KeptListings {
+        bool possible = false;
+        std::vector<Listing> listings;
+        std::vector<std::uint8_t> there;
     };
     struct Task {
         const Coverage& coverage;
         const Gradients& gradients;
         Interrupt& interrupt;
+        KeptListings& kept;
+        std::atomic<float>& reached;  // by leaps, of all threads: what is worse need not be looked at
     };
     enum class Side { part, rest };
 
     // The condition of a feature's candidate.
-    Condition condition(const Coverage& coverage, std::int32_t feature, std::size_t position);
     struct Winner {
         std::size_t place, position;
     };
+    Condition condition(const Task& task, const Place& place, const Winner& winner);
     // The first of the best candidates, if it is better than the incumbent.
     std::optional<Winner> best_candidate(const Task& task, const std::vector<Place>& places, double incumbent,
                                          double root_noise, std::vector<FeatureCandidates>& candidates);
+    Task start(const Coverage& coverage, const Gradients& gradients, const std::vector<Place>& places,
+               Interrupt& interrupt);
     void find_candidates(const Task& task, const std::vector<Place>& places, double incumbent,
                          std::vector<FeatureCandidates>& candidates);
     const Column& column(const Place& place) const { return columns_.features[static_cast<std::size_t>(place.feature)]; }
@@ -210,11 +230,16 @@ private:
     std::vector<std::size_t> longest_first(const std::vector<Place>& places) const;
     void scan_in_pieces(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                         std::vector<FeatureCandidates>& candidates);
-    void score_rest();
+    void flush();
+    void score_rest(std::vector<FeatureCandidates>& candidates);
+    Scratch& scratch_for(const std::vector<Place>& places, std::size_t i, std::size_t thread);
     void take_findings(const Task& task, std::vector<FeatureCandidates>& candidates);
+    // Lists the examples of the feature at `scratch.place`.
+    void list(const Task& task, const Column& column, Scratch& scratch) const;
     void scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
-    void scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
-                      const std::vector<bool>* wanted, FeatureCandidates& out) const;
+    // wanted: which candidates to score, of which this is a piece; null for all.
+    void scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, const Wanted* wanted,
+                      FeatureCandidates& out, Piece piece = {0, 1}) const;
     void screen_all(const Task& task, Scratch& scratch, FeatureCandidates& out) const;
     void screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                      FeatureCandidates& out) const;
@@ -240,12 +265,27 @@ private:
         out.best = std::min(out.best, best);
         out.screened = true;
     }
-    void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;
-    // Makes those qualities exact that may be the best, and leaves or makes the others infinite: of a screened feature,
-    // if they are up to `limit`, and of one side of the splits of a bounded feature, if they come near what is reached.
-    void list_wanted(const Task& task, const Column& column, Scratch& scratch, const std::vector<bool>& wanted) const;
-    void confirm(const Task& task, const Column& column, Scratch& scratch, double limit, FeatureCandidates& out) const;
-    void settle(const Task& task, const Column& column, Scratch& scratch, Side side, FeatureCandidates& out) const;
+    void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, bool with_histogram,
+               FeatureCandidates& out) const;
+    // Makes those qualities exact that may be the best, and leaves or makes the others infinite: of a screened feature
+    // those of the contenders, and of one side of the splits of bounded features, if they come near what is reached.
+    void list_wanted(const Task& task, const Column& column, Scratch& scratch, const Wanted& wanted) const;
+    void confirm(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
+    void settle(const Task& task, const std::vector<Place>& places, double incumbent, Side side,
+                std::vector<FeatureCandidates>& candidates);
+    struct Segment {  // pairs of a feature, from one checkpoint to the next
+        std::size_t place, begin, end;
+        const AlignedVector* profile;
+        double optimistic;  // the best quality that is possible
+    };
+    void settle_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side, std::atomic<double>& reached,
+                        FeatureCandidates& out, Wanted& left_over) const;
+    // The segments with a candidate up to `limit`, or all of them as one where the listing is not kept.
+    void find_segments(const Task& task, std::size_t place, Side side, double limit, const FeatureCandidates& feature,
+                       std::vector<Segment>& out) const;
+    static std::uint32_t slot(const CandidatePair& pair, Side side) {
+        return side == Side::part ? pair.part_slot : pair.rest_slot();
+    }
     bool settle_one(const Task& task, Scratch& scratch, Side side, double& quality) const;
     bool one_by_one_pays(Listing& listing) const;
     void form_binned_system(const Task& task, Scratch& scratch, Side side) const;
@@ -264,6 +304,8 @@ private:
     Anchor anchor_;
     bool anchored_ = false;
     std::vector<Scratch> scratch_;  // per thread
+    KeptListings kept_;
+    std::atomic<float> reached_{0.0f};
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
     std::vector<std::int32_t> dropped_sample_;
     ProfileRows profile_rows_;

@@ -125,6 +125,7 @@ void for_each_batch(const Gradients& gradients, std::span<const double> weights,
     const T* rows[kBatch];
     double row_weights[kBatch];
     double slacks[kBatch];
+    for (std::size_t m = 0; m < std::min(kAhead, examples.size()); ++m) all_rows.prefetch(examples[m]);
     for (std::size_t start = 0; start < examples.size(); start += kBatch) {
         const std::size_t count = std::min(kBatch, examples.size() - start);
         for (std::size_t m = 0; m < count; ++m) {

@@ -27,26 +27,31 @@ public:
     std::size_t rows() const { return count_; }
     const float* tile(std::size_t t) const { return rows_.data() + tiles_.begin(t, count_); }
 
-    // pack(i, thread, row): stores the numbers of row i; up to 16 numbers behind its end may be changed.
+    // pack(i, thread, row): stores the numbers of row i; where rows are cut, up to 16 numbers behind its end may be changed.
     template <typename Pack>
     void fill(std::size_t count, ThreadPool& pool, Interrupt& interrupt, const Pack& pack) {
         constexpr std::size_t kPart = 64;
         count_ = count;
+        if (tiles_.in_one_piece) tiles_.width = part_width();
         if (rows_.size() < tiles_.floats(count)) rows_.resize(tiles_.floats(count));
         pool.run((count + kPart - 1) / kPart, interrupt, [&](std::size_t part, std::size_t thread) {
+            const std::size_t begin = part * kPart, end = std::min(count, begin + kPart);
+            if (tiles_.in_one_piece) {
+                for (std::size_t i = begin; i < end; ++i) pack(i, thread, rows_.data() + i * tiles_.size);
+                return;
+            }
             // All rows before the first one is read again: what was just stored in other pieces would have to be waited for.
             FloatVector rows(kPart * tiles_.size + 16, 0.0f);
-            const std::size_t begin = part * kPart, end = std::min(count, begin + kPart);
             for (std::size_t i = begin; i < end; ++i) pack(i, thread, rows.data() + (i - begin) * tiles_.size);
             active_kernels().put_in_tiles(rows_.data(), tiles_, count, begin, end - begin, rows.data());
         });
     }
     // Adds the sum of all rows to `sums`.
     void add_up(AlignedVector& sums) const;
-    // All rows together may be larger than the cache, but so many tiles of them are not.
-    std::size_t tiles_at_a_time() const;
 
 private:
+    std::size_t part_width() const;
+
     Tiles tiles_;
     std::size_t count_ = 0;
     FloatVector rows_;
@@ -63,14 +68,16 @@ public:
     // Row i of the tile, or row numbers[i], is added to that of slots[i].
     void add(const TiledRows& rows, std::size_t tile, const std::int32_t* slots, const std::int32_t* numbers,
              std::size_t count) {
-        active_kernels().add_rows(this->tile(tile), slots, rows.tile(tile), numbers, count, tiles_.width_of(tile));
+        float* const target = values_.data() + rows.tiles().begin(tile, slots_);
+        active_kernels().add_rows(target, slots, rows.tile(tile), numbers, count,
+                                  rows.tiles().width_of(tile), rows.tiles().pitch(tile));
     }
     // Goes on in double precision with what was added so far; when all has been added, `finish` rounds it.
     void settle();
     void finish();
 
+    const Tiles& tiles() const { return tiles_; }
     float* tile(std::size_t t) { return values_.data() + tiles_.begin(t, slots_); }
-    std::size_t slots() const { return slots_; }
     // out = other + the row of a slot; and, once all has been settled, sums += that row.
     void add_row(std::size_t slot, const float* other, float* out) const {
         active_kernels().add_from_tiles(out, other, values_.data(), tiles_, slots_, slot);
@@ -94,14 +101,9 @@ void add_up_in_chunks(const TiledRows& rows, std::size_t count, std::size_t chun
     std::size_t open = 0;
     for (std::size_t first = 0; first < count; first += chunk) {
         fill(first, std::min(chunk, count - first));
-        const std::size_t together = rows.tiles_at_a_time();
-        const std::size_t parts = (rows.tiles().count() + together - 1) / together;
-        // All histograms with the first tiles, then with the next ones: so that these stay in the cache.
-        pool.run(parts * histograms, interrupt, [&](std::size_t number, std::size_t thread) {
-            const std::size_t begin = number / histograms * together;
-            for (std::size_t tile = begin; tile < std::min(begin + together, rows.tiles().count()); ++tile) {
-                add(number % histograms, first, tile, thread);
-            }
+        // All histograms with the first tile, then with the next one: so that these stay in the cache.
+        pool.run(rows.tiles().count() * histograms, interrupt, [&](std::size_t number, std::size_t thread) {
+            add(number % histograms, first, number / histograms, thread);
         });
         open += chunk;
         if (open < period || first + chunk >= count) continue;

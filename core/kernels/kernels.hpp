@@ -28,15 +28,20 @@ constexpr double kLeastShare = 1e-3;
 
 // Rows of numbers, cut into tiles: first the first numbers of all rows, then the next numbers of all rows, and so on, so
 // that what is added up by a tile at a time stays in the cache. Between tiles there is a little room: they would compete
-// for the same places in the cache if they began at multiples of a power of two.
+// for the same places in the cache if they began at multiples of a power of two. Rows that are added up few times each
+// are better left in one piece: tiles are then just parts of them.
 struct Tiles {
     std::size_t size = 0;   // numbers in a row, a multiple of 16
     std::size_t width = 0;  // of them in a tile, but for the last one
+    bool in_one_piece = false;
 
     std::size_t count() const { return (size + width - 1) / width; }
     std::size_t width_of(std::size_t tile) const { return tile * width + width < size ? width : size - tile * width; }
-    // Where a tile begins if there are so many rows, and what all of them take.
-    std::size_t begin(std::size_t tile, std::size_t rows) const { return tile * (width * rows + 16); }
+    // Where a tile begins if there are so many rows, how far its rows are apart, and what all tiles take.
+    std::size_t begin(std::size_t tile, std::size_t rows) const {
+        return tile * (in_one_piece ? width : width * rows + 16);
+    }
+    std::size_t pitch(std::size_t tile) const { return in_one_piece ? size : width_of(tile); }
     std::size_t floats(std::size_t rows) const { return size * rows + 16 * count(); }
 };
 
@@ -205,7 +210,7 @@ struct Kernels {
     void (*add_from_tiles)(float* out, const float* other, const float* tiled, const Tiles& tiles, std::size_t rows,
                            std::size_t i);
     void (*add_rows)(float* tile, const std::int32_t* slots, const float* rows, const std::int32_t* numbers,
-                     std::size_t count, std::size_t width);
+                     std::size_t count, std::size_t width, std::size_t pitch);
     void (*score_packed)(const float* const* rows, std::size_t labels, float l2, float noise, float* system,
                          float* quality);
     void (*score_packed_sums)(const float* const* rows, const ScreenTask& task, float* scratch, float* quality);

@@ -67,36 +67,40 @@ void put_in_tiles(float* tiled, const Tiles& tiles, std::size_t rows, std::size_
 
 void add_from_tiles(float* out, const float* other, const float* tiled, const Tiles& tiles, std::size_t rows,
                     std::size_t i) {
+    if (tiles.in_one_piece) {
+        const float* const row = tiled + i * tiles.size;
+        for (std::size_t c = 0; c < tiles.size; c += kWide) store(out + c) = load(other + c) + load(row + c);
+        return;
+    }
     for (std::size_t t = 0; t < tiles.count(); ++t, out += tiles.width, other += tiles.width) {
-        const std::size_t width = tiles.width_of(t);
-        const float* const row = tiled + tiles.begin(t, rows) + i * width;
-        for (std::size_t c = 0; c < width; c += kWide) store(out + c) = load(other + c) + load(row + c);
+        const float* const row = tiled + tiles.begin(t, rows) + i * tiles.pitch(t);
+        for (std::size_t c = 0; c < tiles.width_of(t); c += kWide) store(out + c) = load(other + c) + load(row + c);
     }
 }
 
 template <typename Number>
 void add_numbered_rows(float* tile, const std::int32_t* slots, const float* rows, std::size_t count, std::size_t width,
-                       const Number& number) {
-    if (width == kWide) {
+                       std::size_t pitch, const Number& number) {
+    if (width == kWide && pitch == kWide) {
         for (std::size_t i = 0; i < count; ++i) {
             store(tile + static_cast<std::size_t>(slots[i]) * kWide) += load(rows + number(i) * kWide);
         }
         return;
     }
     for (std::size_t i = 0; i < count; ++i) {
-        float* const target = tile + static_cast<std::size_t>(slots[i]) * width;
-        const float* const row = rows + number(i) * width;
+        float* const target = tile + static_cast<std::size_t>(slots[i]) * pitch;
+        const float* const row = rows + number(i) * pitch;
         for (std::size_t c = 0; c < width; c += kWide) store(target + c) += load(row + c);
     }
 }
 
 // Row i, or row numbers[i], is added to row slots[i].
 void add_rows(float* tile, const std::int32_t* slots, const float* rows, const std::int32_t* numbers, std::size_t count,
-              std::size_t width) {
+              std::size_t width, std::size_t pitch) {
     if (numbers == nullptr) {
-        add_numbered_rows(tile, slots, rows, count, width, [](std::size_t i) { return i; });
+        add_numbered_rows(tile, slots, rows, count, width, pitch, [](std::size_t i) { return i; });
     } else {
-        add_numbered_rows(tile, slots, rows, count, width,
+        add_numbered_rows(tile, slots, rows, count, width, pitch,
                           [=](std::size_t i) { return static_cast<std::size_t>(numbers[i]); });
     }
 }
