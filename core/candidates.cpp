@@ -214,7 +214,8 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
 void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, FeatureCandidates& out) const {
     const bool with_missing = !scratch.listing->missing().empty() && scratch.missing_in_part(scratch.splits.front().slot);
     const Screening::Walk walk{scratch.listing->examples(), from_the_back, scratch.splits,
-                               with_missing ? &scratch.missing : nullptr, with_missing ? scratch.missing_weight : 0.0};
+                               with_missing ? &scratch.missing : nullptr, with_missing ? scratch.missing_weight : 0.0,
+                               !scratch.listing->missing().empty()};
     const double noise = kNoise * task.coverage.weight;
     out.screened = true;
     Screening& screening = scratch.screening;

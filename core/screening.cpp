@@ -54,28 +54,40 @@ Screening::Screening(const Form& form, const Settings& settings) : form_(form), 
 
 bool Screening::by_sign() const { return most_bins(form_.labels, settings_) == 1 && !settings_.bins.exact; }
 
-void Screening::line_up(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk) {
+void Screening::line_up(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk,
+                        Lined& out) const {
     // Nothing behind the last split needs to be walked along.
     const std::size_t count = walk.splits.back().end;
     const auto* const examples = walk.examples.data();
     const std::size_t last = walk.examples.size() - 1;
-    rows_.resize(count);
-    weights_.resize(count);
+    out.rows.resize(count);
+    out.weights.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
         const std::int32_t example = examples[walk.from_the_back ? last - i : i];
-        rows_[i] = gradients.rounded_row(example);
-        weights_[i] = static_cast<float>(weights[static_cast<std::size_t>(example)]);
+        out.rows[i] = gradients.rounded_row(example);
+        out.weights[i] = static_cast<float>(weights[static_cast<std::size_t>(example)]);
     }
-    wanted_.assign(count, 0);
+    out.wanted.assign(count, 0);
+    out.slots.resize(count);
     for (const WalkSplit& split : walk.splits) {
-        wanted_[split.end - 1] = static_cast<std::uint8_t>((split.before ? 1 : 0) | (split.behind ? 2 : 0));
+        out.wanted[split.end - 1] = static_cast<std::uint8_t>((split.before ? 1 : 0) | (split.behind ? 2 : 0));
+        out.slots[split.end - 1] = split.slot;
     }
+}
+
+void Screening::Lined::put_into(ScreenTask& task, std::size_t start, std::size_t count) const {
+    task.rows = rows.data() + start;
+    task.weights = weights.data() + start;
+    task.wanted = wanted.data() + start;
+    task.slots = slots.data() + start;
+    task.feature = feature;
+    task.count = count;
 }
 
 void Screening::run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk,
                     const AlignedVector& total, double total_weight, double noise, ActivityMark& activity) {
-    line_up(gradients, weights, walk);
-    const std::size_t count = rows_.size();
+    line_up(gradients, weights, walk, lined_[0]);
+    const std::size_t count = lined_[0].rows.size();
     place_.resize(walk.splits.size());
     // Results stand in the order of the kernels' lanes: column by column, as it were.
     std::size_t begin = 0, column = 0, first_of_column = 0;
@@ -111,29 +123,63 @@ void Screening::begin_leaps(double reached, const AlignedVector& total) {
     leaps_.sums = waiting_sums_.data();
     leaps_.waiting = 0;
     leaps_.found = 0;
+    short_lists_ = 0;
+}
+
+void Screening::make_room(std::size_t examples) {
+    const std::size_t most = leaps_.found + 2 * examples + kScreenLanes * kLeap;
+    if (findings_.size() < most) findings_.resize(2 * most);
+    leaps_.findings = findings_.data();
 }
 
 void Screening::leap(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, std::size_t feature,
                      const AlignedVector& total, double total_weight, double noise, ActivityMark& activity) {
-    line_up(gradients, weights, walk);
-    slots_.resize(rows_.size());
-    for (const WalkSplit& split : walk.splits) slots_[split.end - 1] = split.slot;
-    const std::size_t most = leaps_.found + 2 * rows_.size() + kScreenLanes * kLeap;
-    if (findings_.size() < most) findings_.resize(2 * most);
-    leaps_.findings = findings_.data();
+    const bool is_short = walk.splits.back().end <= kLongestShort && !walk.any_missing;
+    if (!is_short && short_lists_ > 0) leap_along_short_lists(noise, activity);
+    Lined& lined = lined_[short_lists_];
+    line_up(gradients, weights, walk, lined);
+    lined.feature = static_cast<std::uint32_t>(feature);
+    if (is_short) {
+        short_weight_ = total_weight;
+        if (++short_lists_ == kShortLists) leap_along_short_lists(noise, activity);
+        return;
+    }
+    make_room(lined.rows.size());
     const auto kernel = by_sign() ? active_kernels().leap_signed : active_kernels().leap_joint;
-    score_blocks(walk, total, total_weight, noise, activity, [&](ScreenTask& task, std::size_t start) {
-        task.slots = slots_.data() + start;
-        task.feature = static_cast<std::uint32_t>(feature);
-        kernel(task, leaps_, scratch_.data());
-    });
+    score_blocks(walk, total, total_weight, noise, activity,
+                 [&](const ScreenTask& task, std::size_t) { kernel(&task, 1, leaps_, scratch_.data()); });
+}
+
+void Screening::leap_along_short_lists(double noise, ActivityMark& activity) {
+    const ActivityScope summing(activity, Activity::summing);
+    ScreenTask lists[kShortLists];
+    std::size_t examples = 0;
+    double nothing_before = 0.0;
+    for (std::size_t l = 0; l < kShortLists; ++l) {
+        lists[l] = task(noise, activity);
+        lists[l].total = leaps_.total;
+        lists[l].total_weight = short_weight_;
+        lists[l].before = sums_before_.data();
+        lists[l].weight_before = &nothing_before;
+        if (l >= short_lists_) continue;
+        lined_[l].put_into(lists[l], 0, lined_[l].rows.size());
+        examples += lists[l].count;
+    }
+    make_room(examples);
+    const auto kernel = by_sign() ? active_kernels().leap_signed : active_kernels().leap_joint;
+    if (short_lists_ == 1) std::fill(sums_before_.begin(), sums_before_.end(), 0.0);
+    kernel(lists, short_lists_ == 1 ? 1 : kShortLists, leaps_, scratch_.data());
+    short_lists_ = 0;
 }
 
 void Screening::finish_leaps(double noise, ActivityMark& activity) {
+    if (short_lists_ > 0) leap_along_short_lists(noise, activity);
     if (leaps_.waiting == 0) return;
     const ActivityScope summing(activity, Activity::summing);
     const auto kernel = by_sign() ? active_kernels().leap_signed : active_kernels().leap_joint;
-    kernel(task(noise, activity), leaps_, scratch_.data());
+    const ScreenTask nothing = task(noise, activity);
+    make_room(0);
+    kernel(&nothing, 1, leaps_, scratch_.data());
 }
 
 ScreenTask Screening::task(double noise, ActivityMark& activity) const {
@@ -152,7 +198,8 @@ template <typename Score>
 void Screening::score_blocks(const Walk& walk, const AlignedVector& total, double total_weight, double noise,
                              ActivityMark& activity, const Score& score) {
     const ActivityScope summing(activity, Activity::summing);
-    const std::size_t count = rows_.size();
+    const Lined& lined = lined_[0];
+    const std::size_t count = lined.rows.size();
     double weight_before = walk.start_weight;
     if (walk.start != nullptr) {
         std::copy(walk.start->begin(), walk.start->end(), sums_before_.begin());
@@ -165,10 +212,7 @@ void Screening::score_blocks(const Walk& walk, const AlignedVector& total, doubl
     block.before = sums_before_.data();
     block.weight_before = &weight_before;
     for (std::size_t start = 0; start < count; start += kScreenBlock) {
-        block.rows = rows_.data() + start;
-        block.weights = weights_.data() + start;
-        block.wanted = wanted_.data() + start;
-        block.count = std::min(kScreenBlock, count - start);
+        lined.put_into(block, start, std::min(kScreenBlock, count - start));
         score(block, start);
     }
 }

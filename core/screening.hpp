@@ -41,6 +41,7 @@ public:
         std::span<const WalkSplit> splits;
         const AlignedVector* start = nullptr;  // sums of what is in the region from the beginning; null: nothing
         double start_weight = 0.0;
+        bool any_missing = false;  // examples of the coverage are not in the list because they have no value
     };
     // Scores the region before each split, and the one behind it. weights: by example; total: sums of both together.
     void run(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, const AlignedVector& total,
@@ -68,7 +69,19 @@ private:
     template <typename Score>
     void score_blocks(const Walk& walk, const AlignedVector& total, double total_weight, double noise,
                       ActivityMark& activity, const Score& score);
-    void line_up(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk);
+    // A list as the kernels want it.
+    struct Lined {
+        std::vector<const float*> rows;
+        std::vector<float> weights;
+        std::vector<std::uint8_t> wanted;
+        std::vector<std::uint32_t> slots;
+        std::uint32_t feature = 0;
+
+        void put_into(ScreenTask& task, std::size_t start, std::size_t count) const;
+    };
+    void line_up(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, Lined& out) const;
+    void make_room(std::size_t examples);
+    void leap_along_short_lists(double noise, ActivityMark& activity);
     bool by_sign() const;
 
     Form form_;
@@ -76,10 +89,9 @@ private:
     std::vector<float> bins_for_;
     AlignedVectorOf<float> scratch_;
     AlignedVector sums_before_;
-    std::vector<const float*> rows_;
-    std::vector<float> weights_;
-    std::vector<std::uint8_t> wanted_;
-    std::vector<std::uint32_t> slots_;
+    Lined lined_[kShortLists];
+    std::size_t short_lists_ = 0;  // that wait until there are enough of them
+    double short_weight_ = 0.0;    // total weight of each
     AlignedVectorOf<float> before_quality_, behind_quality_;  // as the kernels leave them
     std::vector<std::uint32_t> place_;                        // where the results of a split stand
     LeapState leaps_;

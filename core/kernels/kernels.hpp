@@ -20,6 +20,8 @@ constexpr std::size_t kScreenBlock = 2048;
 constexpr std::size_t kMostScreenLabels = 64;
 // Examples per lane between two systems (see leaps.hpp).
 constexpr std::size_t kLeap = 8;
+// So many lists of at most so many examples can be dealt with at once (see leaps.hpp).
+constexpr std::size_t kShortLists = 4, kLongestShort = 256;
 // Single precision is trusted as long as no pivot lost more than all but this share of its diagonal element.
 constexpr float kLeastKept = 2e-3f;
 
@@ -198,8 +200,10 @@ struct Kernels {
     void (*screen_diagonal)(const ScreenTask& task, float* scratch, float* first, float* rest);
     // The same for candidates on their own, of which only those are found that may be the best. Without examples, what
     // waits is brought to an end. findings: room for two per example and all that waits. scratch: leap_scratch_size.
-    void (*leap_joint)(const ScreenTask& task, LeapState& state, float* scratch);
-    void (*leap_signed)(const ScreenTask& task, LeapState& state, float* scratch);
+    // lists: one, or kShortLists of them that are walked along side by side; nothing may be before these, their totals must
+    // be the same, and none may be longer than kLongestShort.
+    void (*leap_joint)(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch);
+    void (*leap_signed)(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch);
 
     // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);

@@ -144,6 +144,25 @@ inline VecF reverse_running_sums(VecF x) {
     return x;
 }
 
+// The same for four groups of four elements each, and their last elements.
+inline VecF shift_up_in_groups(VecF x) {
+    return __builtin_shufflevector(VecF{}, x, 0, 16, 17, 18, 0, 20, 21, 22, 0, 24, 25, 26, 0, 28, 29, 30);
+}
+inline VecF shift_down_in_groups(VecF x) {
+    return __builtin_shufflevector(VecF{}, x, 17, 18, 19, 0, 21, 22, 23, 0, 25, 26, 27, 0, 29, 30, 31, 0);
+}
+inline VecF running_sums_in_groups(VecF x) {
+    x += shift_up_in_groups(x);
+    return x + __builtin_shufflevector(VecF{}, x, 0, 0, 16, 17, 0, 0, 20, 21, 0, 0, 24, 25, 0, 0, 28, 29);
+}
+inline VecF reverse_running_sums_in_groups(VecF x) {
+    x += shift_down_in_groups(x);
+    return x + __builtin_shufflevector(VecF{}, x, 18, 19, 0, 0, 22, 23, 0, 0, 26, 27, 0, 0, 30, 31, 0, 0);
+}
+inline VecF last_of_groups(VecF x) {
+    return __builtin_shufflevector(x, x, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15);
+}
+
 // v[i][j] <-> v[j][i] for eight vectors.
 inline void transpose(Vec (&v)[kLanes]) {
     Vec a[kLanes], b[kLanes];
