@@ -235,6 +235,33 @@ def test_few_values(parameters: dict[str, Any], n_labels: int) -> None:
     assert_same_rules(model.rules_, rules)
 
 
+@pytest.mark.parametrize("n_labels", [2, 7, 18, 32])
+@pytest.mark.parametrize("parameters", SCREENED, ids=name_of)
+def test_short_lists(parameters: dict[str, Any], n_labels: int) -> None:
+    """Several lists at once: more of them than fit, fewer, and some with missing values."""
+    for n in (50, 250):
+        X, Y = numeric_problem(seed=n_labels, n=n, n_labels=n_labels)
+        more = np.random.default_rng(n).normal(size=(n, 5))
+        model, rules = fit_both(
+            np.hstack([X, more]), Y, n_rules=4, max_features=None, max_conditions=4, **parameters
+        )
+        assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("n_labels", [1, 7, 18, 32, 40])
+@pytest.mark.parametrize("parameters", SCREENED, ids=name_of)
+def test_features_ruled_out_by_profiles(parameters: dict[str, Any], n_labels: int) -> None:
+    """Where a feature is in bins, bounds come first; it is of no use itself, for the reference."""
+    X, Y = numeric_problem(seed=n_labels, n=600, n_labels=n_labels, values=9)
+    useless = np.full((600, 1), np.nan)
+    useless[:20, 0] = np.arange(20)
+    model, rules = fit_both(
+        np.hstack([X, useless]), Y, n_rules=8, max_features=None, min_coverage=25,
+        feature_bins=16, **parameters,
+    )  # fmt: skip
+    assert_same_rules(model.rules_, rules)
+
+
 @pytest.mark.parametrize("label_bins", [None, 2])
 def test_few_values_of_many_examples(label_bins: int | None) -> None:
     """Sums of more examples than single precision is good for."""
