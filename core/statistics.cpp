@@ -80,15 +80,20 @@ AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t s
         add(examples, total.data());
         return total;
     }
-    AlignedVector partial(parts * size, 0.0);
+    std::vector<AlignedVector> partial(parts);
     pool.run(parts, interrupt, [&](std::size_t part, std::size_t) {
         const std::size_t begin = part * examples.size() / parts;
         const std::size_t end = (part + 1) * examples.size() / parts;
-        add(examples.subspan(begin, end - begin), partial.data() + part * size);
+        partial[part].assign(size, 0.0);
+        add(examples.subspan(begin, end - begin), partial[part].data());
     });
-    for (std::size_t part = 0; part < parts; ++part) {
-        for (std::size_t c = 0; c < size; ++c) total[c] += partial[part * size + c];
-    }
+    constexpr std::size_t kTogether = 2048;
+    pool.run((size + kTogether - 1) / kTogether, interrupt, [&](std::size_t block, std::size_t) {
+        const std::size_t end = std::min(size, (block + 1) * kTogether);
+        for (const AlignedVector& part : partial) {
+            for (std::size_t c = block * kTogether; c < end; ++c) total[c] += part[c];
+        }
+    });
     return total;
 }
 
