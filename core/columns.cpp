@@ -245,7 +245,10 @@ public:
         const std::size_t width = end - begin;
         for (std::size_t n = 0; n < matrix.examples; ++n) {
             const T* row = matrix.at(n, begin);
+            // Rows of a wide matrix lie far from each other: their next parts have to be asked for.
+            const T* const later = matrix.at(std::min(n + kRowsAhead, matrix.examples - 1), begin);
             for (std::size_t start = 0; start < width; start += kStep) {
+                __builtin_prefetch(later + start);
                 const std::size_t stop = std::min(width, start + kStep);
                 bool any = false;
                 for (std::size_t j = start; j < stop; ++j) any |= row[j] != T(0);
@@ -261,7 +264,7 @@ public:
     std::span<const std::int32_t> examples(std::size_t j) const { return examples_[j]; }
 
 private:
-    static constexpr std::size_t kStep = 64 / sizeof(T);
+    static constexpr std::size_t kStep = 64 / sizeof(T), kRowsAhead = 2;
 
     void add(std::size_t j, T value, std::size_t n, std::size_t total) {
         values_[j].push_back(value);

@@ -19,6 +19,7 @@
 #include "forest.hpp"
 #include "kernels/kernels.hpp"
 #include "predict.hpp"
+#include "row_keys.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -170,6 +171,22 @@ void make_ensemble(Ensemble* self, const Vector<std::int64_t>& conditions, const
     // Copied: nobody can change what has been checked.
     new (self) Ensemble({vector_of(conditions), vector_of(features), vector_of(operators), vector_of(values),
                          vector_of(heads), vector_of(head_labels), vector_of(head_scores), n_features, n_labels});
+}
+
+template <typename T>
+void register_row_keys(nb::module_& module) {
+    module.def(
+        "row_keys",
+        [](const StridedMatrix<T>& x, const Vector<std::uint64_t>& column_keys) {
+            require(column_keys.size() == x.shape(1), "column_keys needs one entry per column");
+            std::vector<std::uint64_t> keys(x.shape(0));
+            run_interruptibly([&](Interrupt& interrupt) {
+                add_up_row_keys(x.data(), x.shape(0), x.shape(1), x.stride(0), x.stride(1), span_of(column_keys),
+                                keys.data(), interrupt);
+            });
+            return new_vector<std::uint64_t>(keys);
+        },
+        "x"_a.noconvert(), "column_keys"_a.noconvert());
 }
 
 template <typename T>
@@ -513,6 +530,8 @@ NB_MODULE(_core, module) {
     columns.def_prop_ro("n_features", [](const Columns& self) { return self.features.size(); });
     register_columns<double>(columns);
     register_columns<float>(columns);
+    register_row_keys<double>(module);
+    register_row_keys<float>(module);
     register_booster(module);
     register_ensemble(module);
     register_forest(module);

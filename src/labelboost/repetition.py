@@ -7,9 +7,12 @@ tickets are sorted by what the examples hold, as nobody can tell the order of eq
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from labelboost import _core
 from labelboost.label_sets import LabelSets
 from labelboost.random_draws import GAMMA
 from labelboost.validation import FeatureMatrix
@@ -18,9 +21,7 @@ TICKETS_PER_EXAMPLE = 8
 FEW_TICKETS = 2**16
 """That many are always fine; more only if there are not many per example, as drawing takes time."""
 BLOCK = 2**14
-"""Entries examined at a time."""
-FEW_ENTRIES = 8
-"""One out of so many that is not zero is better dealt with on its own."""
+"""Entries of sparse data examined at a time."""
 FEW_COLUMNS = 256
 """So many columns at a time tell most rows of a wide matrix apart."""
 
@@ -86,18 +87,8 @@ def _all_differ(X: NDArray[np.generic], keys: NDArray[np.uint64]) -> bool:
 
 
 def _dense_keys(X: NDArray[np.generic]) -> NDArray[np.uint64]:
-    columns = _column_keys(X.shape[1])
-    keys = np.zeros(len(X), dtype=np.uint64)
-    step = max(1, BLOCK // X.shape[1])
-    for start in range(0, len(X), step):
-        block = X[start : start + step]
-        present = block != 0
-        if FEW_ENTRIES * np.count_nonzero(present) > block.size:
-            keys[start : start + step] = (_fold(block) * columns).sum(axis=1)
-        else:  # most are zeros, which count for nothing
-            row, column = np.divmod(np.flatnonzero(present), X.shape[1])
-            np.add.at(keys, start + row, _fold(block[row, column]) * columns[column])
-    return _scramble(keys)
+    numbers: NDArray[Any] = X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
+    return _scramble(_core.row_keys(numbers, _column_keys(X.shape[1])))
 
 
 def _column_keys(n: int) -> NDArray[np.uint64]:
