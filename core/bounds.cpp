@@ -17,7 +17,8 @@ constexpr int kMostSteps = 12;
 }  // namespace
 
 bool bounds_possible(const Settings& settings, std::size_t labels, bool binned_features) {
-    return !settings.trees && settings.joint() && settings.loss == Loss::example_logistic && settings.l2 > 0.0 && (binned_features || bounds_pay(labels));
+    return !settings.trees && settings.joint() && settings.loss == Loss::example_logistic && settings.l2 > 0.0 &&
+           (binned_features || bounds_pay(labels));
 }
 
 bool bounds_pay(std::size_t labels) { return labels >= kFewestLabels; }

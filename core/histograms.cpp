@@ -24,7 +24,6 @@ void for_each_group(std::span<const std::size_t> features, const Bytes& bytes, c
 
 }  // namespace
 
-// What is reached so far: a candidate must be as good to be the best.
 double Search::reach(const std::vector<FeatureCandidates>& candidates, double incumbent) {
     double quality = incumbent;
     for (const FeatureCandidates& feature : candidates) quality = std::min({quality, feature.best, feature.attained});

@@ -200,14 +200,15 @@ private:
     };
     enum class Side { part, rest };
 
-    // The condition of a feature's candidate.
     struct Winner {
         std::size_t place, position;
     };
+    // The condition of a candidate.
     Condition condition(const Task& task, const Place& place, const Winner& winner);
     // The first of the best candidates, if it is better than the incumbent.
     std::optional<Winner> best_candidate(const Task& task, const std::vector<Place>& places, double incumbent,
                                          double root_noise, std::vector<FeatureCandidates>& candidates);
+    // What a search needs to know, with nothing listed yet.
     Task start(const Coverage& coverage, const Gradients& gradients, const std::vector<Place>& places,
                Interrupt& interrupt);
     void find_candidates(const Task& task, const std::vector<Place>& places, double incumbent,
@@ -215,6 +216,7 @@ private:
     const Column& column(const Place& place) const { return columns_.features[static_cast<std::size_t>(place.feature)]; }
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt);
+    // What is reached so far: a candidate must be as good to be the best.
     static double reach(const std::vector<FeatureCandidates>& candidates, double incumbent);
     // work(i, scratch), for each feature of a group.
     template <typename Work>
@@ -267,9 +269,10 @@ private:
     }
     void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, bool with_histogram,
                FeatureCandidates& out) const;
+    // Lists what is needed to score the wanted candidates.
+    void list_wanted(const Task& task, const Column& column, Scratch& scratch, const Wanted& wanted) const;
     // Makes those qualities exact that may be the best, and leaves or makes the others infinite: of a screened feature
     // those of the contenders, and of one side of the splits of bounded features, if they come near what is reached.
-    void list_wanted(const Task& task, const Column& column, Scratch& scratch, const Wanted& wanted) const;
     void confirm(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
     void settle(const Task& task, const std::vector<Place>& places, double incumbent, Side side,
                 std::vector<FeatureCandidates>& candidates);

@@ -1,0 +1,176 @@
+// Candidates that have bounds: from O(K) sums for each of them first, and then to all digits for the few that may be the
+// best, the most promising ones first. See bounds.hpp and find_candidates in search.cpp.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "search.hpp"
+
+namespace labelboost {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+void Search::bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, bool with_histogram,
+                   FeatureCandidates& out) const {
+    ProfileWalk& walk = scratch.walk;
+    out.optimistic.assign(out.quality.size(), kInfinity);
+    const ActivityScope summing(scratch.activity, Activity::summing);
+    const auto note = [&](std::size_t slot, std::size_t count, const auto& bounds) {
+        if (count < least_coverage()) return;
+        const GainBounds gain = bounds();
+        out.optimistic[slot] = -gain.upper;
+        out.attained = std::min(out.attained, -gain.lower);
+    };
+    constexpr std::size_t kSegments = 16, kFewestPairs = 16;
+    const std::size_t length = std::max(scratch.listing->pairs().size() / kSegments, kFewestPairs);
+    for (const CandidatePair& pair : pairs) {
+        const auto number = static_cast<std::size_t>(&pair - scratch.listing->pairs().data());
+        if (!with_histogram && (number % length == 0 || &pair == pairs.data())) {
+            out.checkpoints.push_back({number, pair.starts_anew ? AlignedVector{} : walk.part_profile_copy()});
+        }
+        walk.advance(pair);
+        const ActivityScope evaluating(scratch.activity, Activity::evaluating);
+        note(pair.part_slot, pair.part_count, [&] { return walk.part_bounds(); });
+        note(pair.rest_slot(), pair.rest_count, [&] { return walk.rest_bounds(); });
+        const std::size_t added = pair.added_end - pair.added_begin;
+        count_work(scratch, static_cast<double>(added * form_.labels), task.interrupt);
+    }
+}
+
+void Search::find_segments(const Task& task, std::size_t place, Side side, double limit, const FeatureCandidates& feature,
+                           std::vector<Segment>& out) const {
+    static const AlignedVector nothing;
+    if (!task.kept.possible) {
+        const double best = *std::min_element(feature.optimistic.begin(), feature.optimistic.end());
+        out.push_back({place, 0, std::numeric_limits<std::size_t>::max(), &nothing, best});
+        return;
+    }
+    const std::vector<CandidatePair>& pairs = task.kept.listings[place].pairs();
+    for (std::size_t c = 0; c < feature.checkpoints.size(); ++c) {
+        const auto& [begin, profile] = feature.checkpoints[c];
+        const std::size_t end = c + 1 < feature.checkpoints.size() ? feature.checkpoints[c + 1].pair : pairs.size();
+        double best = kInfinity;
+        for (std::size_t p = begin; p < end; ++p) best = std::min(best, feature.optimistic[slot(pairs[p], side)]);
+        if (best <= limit) out.push_back({place, begin, end, &profile, best});
+    }
+}
+
+void Search::settle(const Task& task, const std::vector<Place>& places, double incumbent, Side side,
+                    std::vector<FeatureCandidates>& candidates) {
+    std::atomic<double> reached{reach(candidates, incumbent)};
+    const double limit = (1.0 - kBoundMargin) * reached;
+    const auto possible = [&](double quality) { return quality <= limit; };
+    std::vector<Wanted> left_over(places.size());
+    std::vector<Segment> segments;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        FeatureCandidates& feature = candidates[i];
+        if (std::none_of(feature.optimistic.begin(), feature.optimistic.end(), possible)) continue;
+        left_over[i].assign(feature.quality.size(), 0);
+        if (!feature.by_histogram) {
+            find_segments(task, i, side, limit, feature, segments);
+            continue;
+        }
+        // Both sides at once, as long lists are better walked along but once.
+        for (std::size_t k = 0; k < left_over[i].size(); ++k) left_over[i][k] = possible(feature.optimistic[k]) ? 1 : 0;
+        feature.optimistic.clear();
+    }
+    // The most promising ones first: what they reach spares others a closer look.
+    std::stable_sort(segments.begin(), segments.end(),
+                     [](const Segment& a, const Segment& b) { return a.optimistic < b.optimistic; });
+    pool_.run(segments.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+        if (!(segments[number].optimistic <= (1.0 - kBoundMargin) * reached)) return;
+        const std::size_t i = segments[number].place;
+        Scratch& scratch = scratch_for(places, i, thread);
+        list(task, column(places[i]), scratch);
+        settle_segment(task, segments[number], scratch, side, reached, candidates[i], left_over[i]);
+    });
+    std::vector<std::size_t> features;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (std::find(left_over[i].begin(), left_over[i].end(), 1) != left_over[i].end()) features.push_back(i);
+    }
+    const std::size_t pieces = pool_.size();
+    pool_.run(features.size() * pieces, task.interrupt, [&](std::size_t number, std::size_t thread) {
+        const std::size_t i = features[number / pieces];
+        Scratch& scratch = scratch_for(places, i, thread);
+        list_wanted(task, column(places[i]), scratch, left_over[i]);
+        total_up(task, scratch);
+        scan_exactly(task, scratch, scratch.listing->pairs(), &left_over[i], candidates[i], {number % pieces, pieces});
+    });
+}
+
+// Candidates that must be solved on their own are left over.
+void Search::settle_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side,
+                            std::atomic<double>& reached, FeatureCandidates& out, Wanted& left_over) const {
+    const std::vector<CandidatePair>& pairs = scratch.listing->pairs();
+    const std::size_t end = std::min(segment.end, pairs.size());
+    const auto possible = [&](const CandidatePair& pair) {
+        scratch.reached = reached.load(std::memory_order_relaxed);
+        return out.optimistic[slot(pair, side)] <= (1.0 - kBoundMargin) * scratch.reached;
+    };
+    if (settings_.binned_candidates() && !one_by_one_pays(*scratch.listing)) {
+        for (std::size_t p = segment.begin; p < end; ++p) left_over[slot(pairs[p], side)] = possible(pairs[p]) ? 1 : 0;
+        return;
+    }
+    const ActivityScope summing(scratch.activity, Activity::summing);
+    scratch.walk.start(task.gradients, task.coverage.weights, *scratch.listing, anchor_);
+    scratch.walk.resume(*segment.profile);
+    for (std::size_t p = segment.begin; p < end; ++p) {
+        scratch.walk.advance(pairs[p]);
+        if (!possible(pairs[p])) continue;
+        const std::uint32_t own = slot(pairs[p], side);
+        left_over[own] = settle_one(task, scratch, side, out.quality[own]) ? 0 : 1;
+        for (double known = reached; scratch.reached < known && !reached.compare_exchange_weak(known, scratch.reached);) {}
+        count_work(scratch, static_cast<double>(scratch.walk.part().size() * form_.size()), task.interrupt);
+    }
+}
+
+// Returns whether the quality of a candidate is decided, having stored it unless it is too bad.
+bool Search::settle_one(const Task& task, Scratch& scratch, Side side, double& quality) const {
+    if (settings_.binned_candidates()) form_binned_system(task, scratch, side);
+    const ActivityScope evaluating(scratch.activity, Activity::evaluating);
+    if (settings_.binned_candidates()) {
+        scratch.scorer.add_system(&quality);
+        return true;
+    }
+    if (side == Side::part) return -scratch.walk.tight_part_gain() > (1.0 - kBoundMargin) * scratch.reached;
+    double least = -scratch.reached;
+    const double gain = scratch.walk.settled_rest_gain(least);
+    scratch.reached = -least;
+    if (gain > 0.0) quality = -gain;
+    return !std::isnan(gain);
+}
+
+// Summing up K^2 / 2 numbers once per example, and aggregating them for each candidate, against K + B^2 / 2 numbers (one
+// after the other) for each example of each candidate.
+bool Search::one_by_one_pays(Listing& listing) const {
+    const auto labels = static_cast<double>(form_.labels);
+    const auto bins = 2.0 * bins_for_sign(static_cast<std::int32_t>(form_.labels / 2), settings_.bins);
+    double examples = 0.0;
+    for (const CandidatePair& pair : listing.pairs()) examples += static_cast<double>(pair.end - pair.begin);
+    const double one_by_one = examples * (labels + 0.25 * bins * bins);
+    const auto pairs = static_cast<double>(listing.pairs().size());
+    return one_by_one < (static_cast<double>(listing.examples().size()) + 2.0 * pairs) * labels * labels / 16.0;
+}
+
+void Search::form_binned_system(const Task& task, Scratch& scratch, Side side) const {
+    BinnedSystem& system = scratch.scorer.system();
+    ProfileWalk& walk = scratch.walk;
+    const bool rest = side == Side::rest;
+    const double noise = kNoise * task.coverage.weight;
+    const std::size_t bins = system.start_system(rest ? walk.rest_profile() : walk.part_profile(), noise);
+    scratch.products.assign(bins * padded_size(bins), 0.0);
+    const auto add = [&](std::span<const std::int32_t> examples) {
+        system.sum_products(task.gradients, task.coverage.weights, examples, rest ? 1.0 : -1.0, scratch.products.data());
+    };
+    add(walk.part());
+    if (rest) {
+        add(walk.missing());
+        system.add_larger_region(task.coverage.total.data());
+    }
+    system.add_products(scratch.products.data(), padded_size(bins));
+}
+
+}  // namespace labelboost
