@@ -153,7 +153,7 @@ void ProfileWalk::start(const ProfileHistogram& histogram, const Listing& listin
     listing_ = &listing;
     anchor_ = &anchor;
     histogram_ = &histogram;
-    rounding_ = histogram.rounding();
+    rounding_ = histogram.rounding(form_.labels);
     std::fill(missing_.begin(), missing_.end(), 0.0);
     histogram.add_missing(missing_.data());
 }

@@ -69,7 +69,6 @@ class ProfileHistogram {
 public:
     // So many examples are taken at a time, and are added up between two settlements.
     static constexpr std::size_t kChunk = 2048, kPeriod = 4 * kChunk;
-    static constexpr std::uint32_t kRoundingsOfRow = 24;
 
     void start(const Column& column, const std::vector<std::int32_t>& sample);
     void clear(const Tiles& tiles) { profiles_.clear(tiles, counts_.size()); }
@@ -84,8 +83,9 @@ public:
     // sums += the profile of a rank, or of what has no value.
     void add_profile(std::size_t rank, double* sums) const { profiles_.add_exact_row(rank, sums); }
     void add_missing(double* sums) const { add_profile(counts_.size() - 1, sums); }
-    // How far profiles may be off, relatively: half a unit in the last place with each addition, and a few for each row.
-    double rounding() const { return static_cast<double>(longest_ + kRoundingsOfRow) / (1U << 24); }
+    // How far profiles may be off, relatively: half a unit in the last place with each addition, and a few for each row,
+    // whose product with the head is a sum over the labels, sixteen of them at a time.
+    double rounding(std::size_t labels) const { return static_cast<double>(longest_ + labels / 16 + 24) / (1U << 24); }
 
 private:
     std::vector<std::uint32_t> counts_;
@@ -107,6 +107,7 @@ public:
     // Goes on behind a part with this profile; empty: of nothing.
     void resume(const AlignedVector& profile);
     AlignedVector part_profile_copy() const { return part_; }
+    bool with_histogram() const { return histogram_ != nullptr; }
     // Takes the pairs of the listing one after the other.
     void advance(const CandidatePair& pair);
 

@@ -43,7 +43,6 @@ void FeatureCandidates::join(const FeatureCandidates& other) {
     for (std::size_t i = 0; i < quality.size(); ++i) quality[i] = std::min(quality[i], other.quality[i]);
     for (std::size_t i = 0; i < optimistic.size(); ++i) optimistic[i] = std::min(optimistic[i], other.optimistic[i]);
     attained = std::min(attained, other.attained);
-    by_histogram = by_histogram || other.by_histogram;
     checkpoints.insert(checkpoints.end(), other.checkpoints.begin(), other.checkpoints.end());
 }
 
@@ -64,7 +63,7 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
     if (anchored_ && bounds_pay(form_.labels)) {
         out.quality.assign(2 * listing.splits(), kInfinity);
         scratch.walk.start(task.gradients, task.coverage.weights, listing, anchor_);
-        bound(task, scratch, pairs(), false, out);
+        bound(task, scratch, pairs(), out);
         return;
     }
     total_up(task, scratch);
@@ -223,8 +222,7 @@ void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, 
         screening.set_reached(task.reached.load(std::memory_order_relaxed));
         screening.leap(task.gradients, task.coverage.weights, walk, scratch.place, scratch.total, scratch.total_weight,
                        noise, scratch.activity);
-        for (float known = task.reached.load(std::memory_order_relaxed);
-             screening.reached() < known && !task.reached.compare_exchange_weak(known, screening.reached());) {}
+        lower(task.reached, screening.reached());
         task.interrupt.check();
         return;
     }

@@ -70,7 +70,7 @@ void Search::bound_by_histograms(const Task& task, const std::vector<Place>& pla
             scratch.listing->collect_counts(column(places[i]), profiles_[i].counts());
             out.quality.assign(2 * scratch.listing->splits(), kInfinity);
             scratch.walk.start(profiles_[i], *scratch.listing, anchor_);
-            bound(task, scratch, scratch.listing->pairs(), true, out);
+            bound(task, scratch, scratch.listing->pairs(), out);
             out.by_histogram = true;
         });
     });

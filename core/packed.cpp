@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "listing.hpp"
 #include "screening.hpp"
 
 namespace labelboost {
@@ -42,10 +43,9 @@ PackedRows::PackedRows(const Form& form, const Settings& settings)
 
 bool PackedRows::suits(const Column& column, std::size_t examples) const {
     constexpr std::size_t kMostRanks = 1024;
-    constexpr std::size_t kExamplesPerRank = 16;  // fewer are better walked along one by one, for rules
     if (column.nominal) return false;
     if (column.rank_of.empty()) return !sums_ && examples <= capacity_;
-    return column.ranks() <= kMostRanks && (!sums_ || examples >= kExamplesPerRank * column.ranks());
+    return column.ranks() <= kMostRanks && (!sums_ || Listing::counting_pays(column, examples));
 }
 
 void PackedRows::fill(const Gradients& gradients, const std::vector<double>& weights,

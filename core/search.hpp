@@ -267,8 +267,7 @@ private:
         out.best = std::min(out.best, best);
         out.screened = true;
     }
-    void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, bool with_histogram,
-               FeatureCandidates& out) const;
+    void bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, FeatureCandidates& out) const;
     // Lists what is needed to score the wanted candidates.
     void list_wanted(const Task& task, const Column& column, Scratch& scratch, const Wanted& wanted) const;
     // Makes those qualities exact that may be the best, and leaves or makes the others infinite: of a screened feature

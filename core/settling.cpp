@@ -13,7 +13,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-void Search::bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, bool with_histogram,
+void Search::bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                    FeatureCandidates& out) const {
     ProfileWalk& walk = scratch.walk;
     out.optimistic.assign(out.quality.size(), kInfinity);
@@ -21,14 +21,15 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
     const auto note = [&](std::size_t slot, std::size_t count, const auto& bounds) {
         if (count < least_coverage()) return;
         const GainBounds gain = bounds();
-        out.optimistic[slot] = -gain.upper;
-        out.attained = std::min(out.attained, -gain.lower);
+        // Sums that are too large for single precision tell nothing.
+        out.optimistic[slot] = std::isnan(gain.upper) ? -kInfinity : -gain.upper;
+        if (-gain.lower < out.attained) out.attained = -gain.lower;
     };
     constexpr std::size_t kSegments = 16, kFewestPairs = 16;
     const std::size_t length = std::max(scratch.listing->pairs().size() / kSegments, kFewestPairs);
     for (const CandidatePair& pair : pairs) {
         const auto number = static_cast<std::size_t>(&pair - scratch.listing->pairs().data());
-        if (!with_histogram && (number % length == 0 || &pair == pairs.data())) {
+        if (!walk.with_histogram() && (number % length == 0 || &pair == pairs.data())) {
             out.checkpoints.push_back({number, pair.starts_anew ? AlignedVector{} : walk.part_profile_copy()});
         }
         walk.advance(pair);
@@ -122,7 +123,7 @@ void Search::settle_segment(const Task& task, const Segment& segment, Scratch& s
         if (!possible(pairs[p])) continue;
         const std::uint32_t own = slot(pairs[p], side);
         left_over[own] = settle_one(task, scratch, side, out.quality[own]) ? 0 : 1;
-        for (double known = reached; scratch.reached < known && !reached.compare_exchange_weak(known, scratch.reached);) {}
+        lower(reached, scratch.reached);
         count_work(scratch, static_cast<double>(scratch.walk.part().size() * form_.size()), task.interrupt);
     }
 }

@@ -12,6 +12,12 @@
 
 namespace labelboost {
 
+// The smaller of the two from now on, whoever else changes it at the same time.
+template <typename T>
+void lower(std::atomic<T>& value, T other) {
+    for (T known = value; other < known && !value.compare_exchange_weak(known, other);) {}
+}
+
 // Thrown out of the core when the user asked to stop; nothing has been changed then.
 struct Interrupted : std::exception {
     const char* what() const noexcept override { return "interrupted"; }

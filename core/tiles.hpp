@@ -21,7 +21,7 @@ using FloatVector = AlignedVectorOf<float>;
 
 class TiledRows {
 public:
-    explicit TiledRows(Tiles tiles = {}) : tiles_(tiles) {}
+    explicit TiledRows(const Tiles& tiles) : tiles_(tiles) {}
 
     const Tiles& tiles() const { return tiles_; }
     std::size_t rows() const { return count_; }

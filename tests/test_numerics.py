@@ -251,6 +251,23 @@ def test_weights_beyond_single_precision(heads: dict[str, Any], weight: float) -
         train_and_check(X, Y, np.full(len(X), weight), max_conditions=2, **heads)
 
 
+@pytest.mark.parametrize("n_labels", [7, 40])
+@pytest.mark.parametrize("factor", [1e-150, 1e-41, 1e39, 1e60])
+def test_features_in_bins_whatever_the_scale(n_labels: int, factor: float) -> None:
+    """Bounds in single precision rule nothing out because numbers vanish or are too large."""
+    rng = np.random.default_rng(n_labels)
+    X = rng.normal(size=(600, 4))
+    Y = (X @ rng.normal(size=(4, n_labels)) + rng.normal(size=(600, n_labels)) > 1).astype(np.uint8)
+
+    def conditions(scale: float) -> list[Any]:
+        model = RuleBoostingClassifier(
+            n_rules=8, label_bins=None, feature_bins=12, l2=scale, max_features=None, random_state=1
+        )
+        return [rule.conditions for rule in model.fit(X, Y, np.full(600, scale)).rules_]
+
+    assert conditions(0.5 * factor) == conditions(0.5)
+
+
 @each_head
 @pytest.mark.parametrize("l2", [1e-3, 1.0])
 @pytest.mark.parametrize("seed", [3, 6, 16, 33])

@@ -208,7 +208,8 @@ struct Kernels {
     // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
     void (*pack_sums)(const float* gradient, float weight, std::size_t labels, float* out);
-    // In tiles: puts `count` rows there from number i on, takes one out and adds it to another one, and adds rows of a tile to rows of another.
+    // In tiles: puts `count` rows there from number i on, takes one out and adds it to another one, and adds rows of a tile
+    // to rows of another.
     void (*put_in_tiles)(float* tiled, const Tiles& tiles, std::size_t rows, std::size_t i, std::size_t count,
                          const float* from);
     void (*add_from_tiles)(float* out, const float* other, const float* tiled, const Tiles& tiles, std::size_t rows,

@@ -22,7 +22,7 @@ struct WideLeap {
 struct LeapJoint {
     using Sums = WideJoint;
     const ScreenTask& task;
-    float* room;  // leap_room_size
+    float* room;
 
     // Whether what `look_ahead` returns are qualities of the regions, not only bounds.
     bool attains() const { return task.bins_for == nullptr; }

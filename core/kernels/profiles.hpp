@@ -84,6 +84,9 @@ void pack_profile(const float* gradient, float weight, float slack, std::size_t 
     }
 }
 
+// What is so small may have vanished in single precision, however many examples there are.
+constexpr double kVanishing = 1e-24;
+
 // No element of the product of an example with a head x is larger than 2 max |x| |g|, as |g.x| <= max |x|.
 GainBounds bound_gain(const double* whole, const double* part, std::size_t labels, const double* head, double l2,
                       double noise, double rounding, double* residual) {
@@ -99,7 +102,7 @@ GainBounds bound_gain(const double* whole, const double* part, std::size_t label
     Vec least = {}, most = {}, rest = {}, linear = {}, quadratic = {}, off = {};
     for (std::size_t c = 0; c < layout.padded; c += kLanes) {
         const Vec g = at(layout.gradient() + c);
-        const Vec error = rounding * load(summed + layout.additive() + c);
+        const Vec error = rounding * (load(summed + layout.additive() + c) + kVanishing);
         const Vec lower = maximum(at(layout.slack() + c) - noise - error, Vec{}) + l2;
         const Vec size = absolute(g) + error;
         most += size * size / lower;
