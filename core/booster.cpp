@@ -163,7 +163,7 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
     search_.sum_up(coverage, coverage.weights, gradients_, interrupt);
     const double root_noise = kNoise * coverage.weight;
     std::vector<Condition> conditions;
-    double quality = 0.0;
+    QualityRange quality{0.0, 0.0};
     double noise = root_noise;
     while (settings_.max_conditions == 0 || conditions.size() < settings_.max_conditions) {
         const std::vector<std::int32_t> features = draw_features(attempt, conditions.size());
@@ -175,9 +175,10 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
         search_.restrict(coverage, refinement->condition, gradients_, interrupt);
     }
     if (conditions.empty()) return std::nullopt;
-    LearnedRule rule{std::move(conditions), rule_head(coverage, noise, quality, interrupt), coverage.all.size()};
+    double gained = 0.0;
+    LearnedRule rule{std::move(conditions), rule_head(coverage, noise, gained, interrupt), coverage.all.size()};
     for (double& score : rule.head) score *= settings_.learning_rate;
-    rule.gain = gain(quality, settings_.learning_rate);
+    rule.gain = gain(gained, settings_.learning_rate);
     add_heads({{&coverage.all, &rule.head}}, interrupt);
     return rule;
 }
@@ -420,8 +421,14 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
         lower[k] = std::exp(-padded_head[k]);
     }
     for_each_part(covered, [&](std::span<const std::int32_t> part) {
+        constexpr std::size_t kAhead = 16;
         const Kernels& kernels = active_kernels();
-        for (const std::int32_t example : part) {
+        for (std::size_t i = 0; i < part.size(); ++i) {
+            if (i + kAhead < part.size()) {
+                scores_.prefetch(part[i + kAhead]);
+                gradients_.rows<double>().prefetch(part[i + kAhead]);
+            }
+            const std::int32_t example = part[i];
             double* scores = scores_.row(example);
             double* gradient = gradients_.row(example);
             double& slack = gradients_.slack(example);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "heads.hpp"
 
@@ -65,6 +66,11 @@ bool Anchor::solve_total(const AlignedVector& total, Interrupt& interrupt) {
     return true;
 }
 
+double Anchor::quality() const {
+    const double* const gradient = profile_.data() + ProfileLayout(form_.labels).gradient();
+    return 0.5 * std::inner_product(head_.begin(), head_.end(), gradient, 0.0);
+}
+
 void Anchor::solve(const double* residual, double* scratch, double* step) const {
     active_kernels().apply_inverse(inverse_.data(), system_stride(form_.labels), form_.labels, residual, scratch, step);
 }
@@ -75,23 +81,11 @@ ProfileRows::ProfileRows(std::size_t labels)
 void ProfileRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                        std::span<const std::int32_t> examples, const double* head, ThreadPool& pool,
                        Interrupt& interrupt) {
-    const std::size_t padded = ProfileLayout(labels_).padded;
-    const auto round = [&](const double* from, FloatVector& to) {
-        to.assign((padded + 15) / 16 * 16, 0.0f);
-        for (std::size_t k = 0; k < labels_; ++k) to[k] = static_cast<float>(from[k]);
-        return to.data();
-    };
-    const float* const rounded_head = head != nullptr ? round(head, head_) : nullptr;
-    gradients_.resize(pool.size());
-    TiledRows::fill(examples.size(), pool, interrupt, [&](std::size_t i, std::size_t thread, float* row) {
-        constexpr std::size_t kAhead = 16;
-        if (gradients.rounded() && i + kAhead < examples.size()) gradients.rows<float>().prefetch(examples[i + kAhead]);
-        const std::int32_t example = examples[i];
-        const float* const gradient =
-            gradients.rounded() ? gradients.rounded_row(example) : round(gradients.row(example), gradients_[thread]);
-        active_kernels().pack_profile(gradient, static_cast<float>(weights[static_cast<std::size_t>(example)]),
-                                      static_cast<float>(gradients.slack(example)), labels_, rounded_head, row);
-    });
+    head_.assign((labels_ + 15) / 16 * 16, 0.0f);
+    for (std::size_t k = 0; head != nullptr && k < labels_; ++k) head_[k] = static_cast<float>(head[k]);
+    const float* const rounded_head = head != nullptr ? head_.data() : nullptr;
+    TiledRows::fill(gradients, weights, examples, labels_, pool, interrupt,
+                    [&](const PackTask& task) { active_kernels().pack_profiles(task, rounded_head); });
 }
 
 void ProfileHistogram::start(const Column& column, const std::vector<std::int32_t>& sample) {

@@ -36,6 +36,7 @@ public:
     const double* profile() const { return profile_.data(); }
     // The best head, padded with zeros; null with label bins, where every candidate has bins of its own.
     const double* head() const { return head_.empty() ? nullptr : head_.data(); }
+    double quality() const;  // with that head
     double noise() const { return noise_; }
     // step = A^-1 residual
     void solve(const double* residual, double* scratch, double* step) const;
@@ -60,7 +61,6 @@ public:
 private:
     std::size_t labels_;
     FloatVector head_;
-    std::vector<FloatVector> gradients_;  // per thread
 };
 
 // The profiles of all ranks of a feature with few of them: examples are read in the order in which they lie in memory,

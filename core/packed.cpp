@@ -39,6 +39,22 @@ PackedRows::PackedRows(const Form& form, const Settings& settings)
     : TiledRows(tiles_for(form, settings)), form_(form), sums_(possible(form, settings) && !settings.trees) {
     if (!possible(form, settings)) return;
     capacity_ = sums_ ? kMostSums : std::min(kBytes / sizeof(float) / tiles().size, kMostExamples);
+    if (sums_) find_factors();
+}
+
+// In the order of WideJoint.
+void PackedRows::find_factors() {
+    const auto labels = static_cast<std::int32_t>(form_.labels);
+    const auto put = [&](std::int32_t first, std::int32_t second) {
+        first_factors_.push_back(first);
+        second_factors_.push_back(second);
+    };
+    for (std::int32_t k = 0; k < labels; ++k) put(k, RowFactors::kAlone);
+    for (std::int32_t k = 0; k < labels; ++k) put(k, RowFactors::kSize);
+    for (std::int32_t i = 0; i < labels; ++i) {
+        for (std::int32_t j = i; j < labels; ++j) put(i, j);
+    }
+    while (first_factors_.size() < tiles().size) put(0, 0);
 }
 
 bool PackedRows::suits(const Column& column, std::size_t examples) const {
@@ -50,6 +66,12 @@ bool PackedRows::suits(const Column& column, std::size_t examples) const {
 
 void PackedRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                       std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
+    if (sums_) {
+        TiledRows::fill(gradients, weights, examples, form_.labels, pool, interrupt, [&](const PackTask& task) {
+            active_kernels().pack_sums(task, {first_factors_.data(), second_factors_.data()});
+        });
+        return;
+    }
     scratch_.resize(pool.size(), AlignedVector(form_.sets != nullptr ? tiles().size : 0));
     TiledRows::fill(examples.size(), pool, interrupt, [&](std::size_t i, std::size_t thread, float* row) {
         pack(gradients, examples[i], weights[static_cast<std::size_t>(examples[i])], scratch_[thread], row);
@@ -58,10 +80,6 @@ void PackedRows::fill(const Gradients& gradients, const std::vector<double>& wei
 
 void PackedRows::pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch,
                       float* out) const {
-    if (sums_) {
-        active_kernels().pack_sums(gradients.rounded_row(example), static_cast<float>(weight), form_.labels, out);
-        return;
-    }
     const double* const gradient = form_.flat ? gradients.gradient(example) : gradients.row(example);
     if (form_.flat) {
         out[0] = static_cast<float>(weight);

@@ -41,12 +41,14 @@ public:
 
 private:
     static Tiles tiles_for(const Form& form, const Settings& settings);
+    void find_factors();
     void pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch, float* out) const;
 
     Form form_;
     bool sums_ = false;  // rows have the form for rules
     std::size_t capacity_ = 0;
-    std::vector<AlignedVector> scratch_;  // per thread
+    std::vector<std::int32_t> first_factors_, second_factors_;  // of rows for rules
+    std::vector<AlignedVector> scratch_;                        // per thread
 };
 
 // One per thread: scores rows, sixteen at a time.

@@ -35,6 +35,9 @@ double best_of_all(const std::vector<FeatureCandidates>& candidates) {
     return best;
 }
 
+// The worst quality that is better than another by more than rounding.
+double less_rounding(double quality, double root_noise) { return quality - kTie * std::abs(quality) - root_noise; }
+
 }  // namespace
 
 Search::Search(const Columns& columns, const Settings& settings, const Form& form, ThreadPool& pool)
@@ -66,10 +69,19 @@ double Search::best_known(const FeatureCandidates& feature) const {
     return best;
 }
 
+bool Search::is_better(double quality, QualityRange incumbent, double root_noise, const Task& task) {
+    if (quality < less_rounding(incumbent.best, root_noise)) return true;
+    if (!incumbent.is_exact() && quality < less_rounding(incumbent.worst, root_noise)) {
+        return quality < less_rounding(this->quality(task.coverage, task.interrupt), root_noise);
+    }
+    return false;
+}
+
 std::optional<Search::Winner> Search::best_candidate(const Task& task, const std::vector<Place>& places,
-                                                     double incumbent, double root_noise,
+                                                     QualityRange incumbent, double root_noise,
                                                      std::vector<FeatureCandidates>& candidates) {
-    find_candidates(task, places, incumbent, candidates);
+    const double must_beat = less_rounding(incumbent.best, root_noise);
+    if (const auto only = find_candidates(task, places, incumbent.worst, must_beat, candidates)) return only;
     const double best = best_of_all(candidates);
     if (best == kInfinity) return std::nullopt;
     const double equal = best + kTie * std::abs(best);
@@ -78,23 +90,23 @@ std::optional<Search::Winner> Search::best_candidate(const Task& task, const std
         std::size_t position = 0;
         while (!(candidates[i].value(position, settings_.trees) <= equal)) ++position;
         const double found = candidates[i].value(position, settings_.trees);
-        if (!(found < incumbent - kTie * std::abs(incumbent) - root_noise)) return std::nullopt;
-        return Winner{i, position};
+        if (!is_better(found, incumbent, root_noise, task)) return std::nullopt;
+        return Winner{i, position, {found, found}};
     }
     return std::nullopt;
 }
 
 std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const Gradients& gradients,
-                                                 const std::vector<std::int32_t>& features, double incumbent,
+                                                 const std::vector<std::int32_t>& features, QualityRange incumbent,
                                                  double root_noise, Interrupt& interrupt) {
     std::vector<Place> places;
     for (const std::int32_t feature : features) places.push_back({feature, Missing::dropped});
     std::vector<FeatureCandidates> candidates(places.size());
     const Task task = start(coverage, gradients, places, interrupt);
+    if (!incumbent.is_exact() && anchored_ && anchor_.head() != nullptr) incumbent = {anchor_.quality(), anchor_.quality()};
     const auto winner = best_candidate(task, places, incumbent, root_noise, candidates);
     if (!winner) return std::nullopt;
-    return Refinement{condition(task, places[winner->place], *winner),
-                      candidates[winner->place].quality[winner->position]};
+    return Refinement{condition(task, places[winner->place], *winner), winner->quality};
 }
 
 std::optional<Search::Division> Search::divide(const Coverage& coverage, const Gradients& gradients,
@@ -107,11 +119,11 @@ std::optional<Search::Division> Search::divide(const Coverage& coverage, const G
     }
     std::vector<FeatureCandidates> candidates(places.size());
     const Task task = start(coverage, gradients, places, interrupt);
-    const auto winner = best_candidate(task, places, incumbent, root_noise, candidates);
+    const auto winner = best_candidate(task, places, {incumbent, incumbent}, root_noise, candidates);
     if (!winner) return std::nullopt;
     const Place& place = places[winner->place];
     const std::vector<double>& quality = candidates[winner->place].quality;
-    Division division{condition(task, place, {winner->place, 2 * winner->position}), place.missing == Missing::left, false,
+    Division division{condition(task, place, {winner->place, 2 * winner->position, {}}), place.missing == Missing::left, false,
                       quality[2 * winner->position], quality[2 * winner->position + 1]};
     division.missing_seen = !scratch_[0].listing->missing().empty();
     return division;
@@ -151,6 +163,8 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
     if (kept_.possible && kept_.listings.size() < places.size()) kept_.listings.resize(places.size());
     kept_.there.assign(places.size(), 0);
     reached_ = 0.0f;
+    const ActivityScope evaluating(activity(), Activity::evaluating);
+    anchored_ = form_.with_slack && anchor_.prepare(coverage.total, kNoise * coverage.weight, interrupt);
     return {coverage, gradients, interrupt, kept_, reached_};
 }
 
@@ -166,10 +180,11 @@ std::vector<std::size_t> Search::longest_first(const std::vector<Place>& places)
     return order;
 }
 
-// In the end the qualities of all that come within rounding of the best are exact; candidates that are certainly
-// worse than that, or than the incumbent, may have an infinite one.
-void Search::find_candidates(const Task& task, const std::vector<Place>& places, double incumbent,
-                             std::vector<FeatureCandidates>& candidates) {
+// Unless only one candidate is left at some point, in the end the qualities of all that come within rounding of the best
+// are exact; candidates that are certainly worse than that, or than the incumbent, may have an infinite one.
+std::optional<Search::Winner> Search::find_candidates(const Task& task, const std::vector<Place>& places,
+                                                      double incumbent, double must_beat,
+                                                      std::vector<FeatureCandidates>& candidates) {
     const std::vector<std::size_t> order = longest_first(places);
     const auto for_each_feature = [&](std::span<const std::size_t> features, const auto& work) {
         pool_.run(features.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
@@ -179,10 +194,6 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
         score_rest(candidates);
     };
     const double noise = kNoise * task.coverage.weight;
-    {
-        const ActivityScope evaluating(activity(), Activity::evaluating);
-        anchored_ = form_.with_slack && anchor_.prepare(task.coverage.total, noise, task.interrupt);
-    }
     if (anchored_) rule_out(task, places, incumbent, candidates);
     for (Scratch& scratch : scratch_) {
         scratch.scorer.begin(noise, task.interrupt);
@@ -203,18 +214,57 @@ void Search::find_candidates(const Task& task, const std::vector<Place>& places,
         for (const std::size_t i : order) {
             if (candidates[i].drop_all_behind(worst)) promising.push_back(i);
         }
+        const auto only = only_contender(promising, candidates);
+        if (only && only->quality.worst < must_beat) return only;
         for_each_feature(promising, [&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
             confirm(task, column, scratch, feature);
         });
     }
     // Only now, as bounds must be compared with exact qualities, not with screened ones.
     if (anchored_) {
+        const auto only = only_possible((1.0 - kBoundMargin) * reach(candidates, incumbent), candidates);
+        if (only && only->quality.worst < must_beat) return only;
         // The rests are the better ones as a rule: what they reach spares most parts a closer look.
         for (const Side side : {Side::rest, Side::part}) {
             settle(task, places, incumbent, side, candidates);
             score_rest(candidates);
         }
     }
+    return std::nullopt;
+}
+
+// Of the contenders, as screened, if nothing else comes near it.
+std::optional<Search::Winner> Search::only_contender(const std::vector<std::size_t>& promising,
+                                                     const std::vector<FeatureCandidates>& candidates) const {
+    if (settings_.trees || promising.size() != 1 || candidates[promising.front()].contenders.size() != 1) {
+        return std::nullopt;
+    }
+    const FeatureCandidates::Contender& contender = candidates[promising.front()].contenders.front();
+    const QualityRange quality{(1.0 + kScreenMargin) * contender.quality, (1.0 - kScreenMargin) * contender.quality};
+    if (!(quality.best > -kInfinity)) return std::nullopt;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const auto near = [&](double other) { return !(other > quality.worst); };
+        if (i == promising.front()) continue;
+        if (near(candidates[i].best) || std::ranges::any_of(candidates[i].optimistic, near)) return std::nullopt;
+    }
+    return Winner{promising.front(), contender.slot, quality};
+}
+
+// Of all candidates, by their bounds.
+std::optional<Search::Winner> Search::only_possible(double limit,
+                                                    const std::vector<FeatureCandidates>& candidates) const {
+    std::optional<Winner> only;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const FeatureCandidates& feature = candidates[i];
+        if (feature.best <= limit) return std::nullopt;
+        for (std::size_t slot = 0; slot < feature.optimistic.size(); ++slot) {
+            if (!(feature.optimistic[slot] <= limit)) continue;
+            if (only) return std::nullopt;
+            // What the feature attains is attained by this candidate: by any other one it would be possible, too.
+            only = Winner{i, slot, {(1.0 + kBoundMargin) * feature.optimistic[slot], (1.0 - kBoundMargin) * feature.attained}};
+        }
+    }
+    return only;
 }
 
 // Features are few, and one may take as long as several others: long ones, and the last ones, are cut in two, so that

@@ -97,6 +97,12 @@ struct FeatureCandidates {
 // How far, relatively, an approximate quality may be off: generous for what the screening vouches for.
 constexpr double kScreenMargin = 1e-3;
 
+// Where the quality of a candidate lies, as far as that had to be found out.
+struct QualityRange {
+    double best, worst;
+    bool is_exact() const { return best == worst; }
+};
+
 struct Piece {
     std::size_t number, of;
 };
@@ -109,14 +115,14 @@ public:
     ActivityMark& activity() { return scratch_.front().activity; }
 
     // The best condition to add to a rule with this coverage, and its quality, or nothing if none is better
-    // than `incumbent` by more than rounding. `features`: in the order that decides ties.
+    // than `incumbent`, the quality of the coverage, by more than rounding. `features`: in the order that decides ties.
     struct Refinement {
         Condition condition;
-        double quality;
+        QualityRange quality;
     };
     std::optional<Refinement> refine(const Coverage& coverage, const Gradients& gradients,
-                                     const std::vector<std::int32_t>& features, double incumbent, double root_noise,
-                                     Interrupt& interrupt);
+                                     const std::vector<std::int32_t>& features, QualityRange incumbent,
+                                     double root_noise, Interrupt& interrupt);
 
     // The same for a node of a tree: the best way to divide it in two. `incumbent`: the quality of the node undivided.
     struct Division {
@@ -202,17 +208,23 @@ private:
 
     struct Winner {
         std::size_t place, position;
+        QualityRange quality;
     };
     // The condition of a candidate.
     Condition condition(const Task& task, const Place& place, const Winner& winner);
     // The first of the best candidates, if it is better than the incumbent.
-    std::optional<Winner> best_candidate(const Task& task, const std::vector<Place>& places, double incumbent,
+    std::optional<Winner> best_candidate(const Task& task, const std::vector<Place>& places, QualityRange incumbent,
                                          double root_noise, std::vector<FeatureCandidates>& candidates);
+    bool is_better(double quality, QualityRange incumbent, double root_noise, const Task& task);
     // What a search needs to know, with nothing listed yet.
     Task start(const Coverage& coverage, const Gradients& gradients, const std::vector<Place>& places,
                Interrupt& interrupt);
-    void find_candidates(const Task& task, const std::vector<Place>& places, double incumbent,
-                         std::vector<FeatureCandidates>& candidates);
+    // Returns the best candidate if it is the only one left, and better than `must_beat`.
+    std::optional<Winner> find_candidates(const Task& task, const std::vector<Place>& places, double incumbent,
+                                          double must_beat, std::vector<FeatureCandidates>& candidates);
+    std::optional<Winner> only_contender(const std::vector<std::size_t>& promising,
+                                         const std::vector<FeatureCandidates>& candidates) const;
+    std::optional<Winner> only_possible(double limit, const std::vector<FeatureCandidates>& candidates) const;
     const Column& column(const Place& place) const { return columns_.features[static_cast<std::size_t>(place.feature)]; }
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt);

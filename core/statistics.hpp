@@ -44,10 +44,11 @@ public:
     const T* row(std::int32_t example) const { return values_.data() + static_cast<std::size_t>(example) * stride_; }
     bool empty() const { return values_.empty(); }
     std::size_t row_bytes() const { return stride_ * sizeof(T); }
-    // Asks for a row before it is needed: the rows of a region may lie anywhere in memory.
+    // Asks for a row before it is needed: the rows of a region may lie anywhere in memory. It is put into the second-level
+    // cache: the first one has too few lines under way at a time, so that other loads had to wait.
     void prefetch(std::int32_t example) const {
         const auto* const bytes = reinterpret_cast<const char*>(row(example));
-        for (std::size_t line = 0; line < row_bytes(); line += 64) __builtin_prefetch(bytes + line);
+        for (std::size_t line = 0; line < row_bytes(); line += 64) __builtin_prefetch(bytes + line, 0, 2);
     }
 
 private:
@@ -120,7 +121,7 @@ private:
 template <typename T = double, typename Visit>
 void for_each_batch(const Gradients& gradients, std::span<const double> weights, std::span<const std::int32_t> examples,
                     const Visit& visit) {
-    constexpr std::size_t kBatch = 32, kAhead = 32;
+    constexpr std::size_t kBatch = kMostTogether, kAhead = 32;
     const LabelRows<T>& all_rows = gradients.rows<T>();
     const T* rows[kBatch];
     double row_weights[kBatch];

@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "aligned.hpp"
 #include "kernels/kernels.hpp"
+#include "statistics.hpp"
 #include "threads.hpp"
 
 namespace labelboost {
@@ -27,34 +29,38 @@ public:
     std::size_t rows() const { return count_; }
     const float* tile(std::size_t t) const { return rows_.data() + tiles_.begin(t, count_); }
 
-    // pack(i, thread, row): stores the numbers of row i; where rows are cut, up to 16 numbers behind its end may be changed.
+    // Rows in one piece. pack(i, thread, row): stores the numbers of row i.
     template <typename Pack>
     void fill(std::size_t count, ThreadPool& pool, Interrupt& interrupt, const Pack& pack) {
-        constexpr std::size_t kPart = 64;
-        count_ = count;
-        if (tiles_.in_one_piece) tiles_.width = part_width();
-        if (rows_.size() < tiles_.floats(count)) rows_.resize(tiles_.floats(count));
-        pool.run((count + kPart - 1) / kPart, interrupt, [&](std::size_t part, std::size_t thread) {
-            const std::size_t begin = part * kPart, end = std::min(count, begin + kPart);
-            if (tiles_.in_one_piece) {
-                for (std::size_t i = begin; i < end; ++i) pack(i, thread, rows_.data() + i * tiles_.size);
-                return;
-            }
-            // All rows before the first one is read again: what was just stored in other pieces would have to be waited for.
-            FloatVector rows(kPart * tiles_.size + 16, 0.0f);
-            for (std::size_t i = begin; i < end; ++i) pack(i, thread, rows.data() + (i - begin) * tiles_.size);
-            active_kernels().put_in_tiles(rows_.data(), tiles_, count, begin, end - begin, rows.data());
+        make_room(count);
+        tiles_.width = part_width();
+        for_each_part(pool, interrupt, [&](std::size_t begin, std::size_t end, std::size_t thread) {
+            for (std::size_t i = begin; i < end; ++i) pack(i, thread, rows_.data() + i * tiles_.size);
         });
     }
+    // Rows in tiles of sixteen numbers, from the gradients of examples. pack(task): makes some of them.
+    using Pack = std::function<void(const PackTask&)>;
+    void fill(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
+              std::size_t labels, ThreadPool& pool, Interrupt& interrupt, const Pack& pack);
     // Adds the sum of all rows to `sums`.
     void add_up(AlignedVector& sums) const;
 
 private:
+    static constexpr std::size_t kPart = 64;
+
+    void make_room(std::size_t count);
     std::size_t part_width() const;
+    template <typename Work>
+    void for_each_part(ThreadPool& pool, Interrupt& interrupt, const Work& work) {
+        pool.run((count_ + kPart - 1) / kPart, interrupt, [&](std::size_t part, std::size_t thread) {
+            work(part * kPart, std::min(count_, part * kPart + kPart), thread);
+        });
+    }
 
     Tiles tiles_;
     std::size_t count_ = 0;
     FloatVector rows_;
+    std::vector<FloatVector> rounded_;  // per thread
 };
 
 class TiledHistogram {

@@ -145,12 +145,16 @@ def test_profile_must_be_a_boolean(wrong: Any) -> None:
 def test_solving_dominates_where_it_should() -> None:
     """On yeast the exact search spends more on candidates than two bins do, as in the paper."""
     data = real_data("yeast")
-    share = {}
-    for bins in (None, 2):
-        model = RuleBoostingClassifier(n_rules=120, label_bins=bins, random_state=1, profile=True)
-        profile = model.fit(data.X, data.Y).training_profile_
-        share[bins] = profile["candidate_evaluation"] / sum(profile.values())
-    assert share[2] < share[None]
+    evaluating, all_in_all = {None: 0.0, 2: 0.0}, {None: 0.0, 2: 0.0}
+    for _ in range(4):  # in turn, as whatever else the machine does may last for a while
+        for bins in evaluating:
+            model = RuleBoostingClassifier(
+                n_rules=120, label_bins=bins, random_state=1, profile=True
+            )
+            profile = model.fit(data.X, data.Y).training_profile_
+            evaluating[bins] += profile["candidate_evaluation"]
+            all_in_all[bins] += sum(profile.values())
+    assert evaluating[2] / all_in_all[2] < evaluating[None] / all_in_all[None]
 
 
 @pytest.mark.parametrize("loss", ["example_logistic", "label_logistic"])

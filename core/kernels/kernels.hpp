@@ -47,6 +47,29 @@ struct Tiles {
     std::size_t floats(std::size_t rows) const { return size * rows + 16 * count(); }
 };
 
+// Examples that become rows in tiles of sixteen numbers, one after the other.
+struct PackTask {
+    std::size_t count;
+    const float* const* gradients;  // padded to 16
+    const float* weights;
+    const float* slacks;
+    std::size_t labels;
+    float* tiles;       // where the first row begins in the first tile
+    std::size_t pitch;  // from a tile to the next
+
+    float* target(std::size_t tile) const { return tiles + tile * pitch; }
+};
+
+// Which labels' gradients, times the weight, are multiplied to give the numbers of a row. Instead of a second label:
+struct RowFactors {
+    static constexpr std::int32_t kAlone = -1, kSize = -2;  // the first one alone, or its absolute value
+    const std::int32_t* first;
+    const std::int32_t* second;
+};
+
+// Examples whose statistics are added up at a time, at most.
+constexpr std::size_t kMostTogether = 32;
+
 // Known label vectors that are screened together.
 constexpr std::size_t kScreenGroup = 16;
 
@@ -134,8 +157,8 @@ struct Kernels {
     double (*loss_value)(Loss loss, const double* scores, const std::int8_t* signs, std::size_t padded,
                          double* scratch);
 
-    // sums += the statistics of `count` examples. rows[m]: padded gradients, weights[m]: weight; slacks[m]: slack, or
-    // null where the sums have no room for it.
+    // sums += the statistics of `count` examples, kMostTogether at most. rows[m]: padded gradients, weights[m]: weight;
+    // slacks[m]: slack, or null where the sums have no room for it.
     void (*add_diagonal)(double* sums, const double* const* rows, const double* weights, std::size_t count,
                          std::size_t labels);
     void (*add_rounded_diagonal)(double* sums, const float* const* rows, const double* weights, std::size_t count,
@@ -146,10 +169,8 @@ struct Kernels {
     // The same for profiles; head: null or padded with zeros.
     void (*add_profile)(double* sums, const double* const* rows, const double* weights, const double* slacks,
                         std::size_t count, std::size_t labels, const double* head);
-    // The profile of one example in single precision, from gradients and a head that are padded to 16. What is behind its
-    // end is overwritten, too.
-    void (*pack_profile)(const float* gradient, float weight, float slack, std::size_t labels, const float* head,
-                         float* out);
+    // Profiles as rows in single precision; head: null or padded to 16.
+    void (*pack_profiles)(const PackTask& task, const float* head);
     // Bounds for the region with the profile `whole`, or `whole - part` if there is a part. With a head (the one
     // that the profiles were made with) its residual is stored unless null; without one only `upper` is known.
     // rounding: how far the last profile of the two may be off, relative to the sizes of what was added up.
@@ -207,11 +228,8 @@ struct Kernels {
 
     // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
-    void (*pack_sums)(const float* gradient, float weight, std::size_t labels, float* out);
-    // In tiles: puts `count` rows there from number i on, takes one out and adds it to another one, and adds rows of a tile
-    // to rows of another.
-    void (*put_in_tiles)(float* tiled, const Tiles& tiles, std::size_t rows, std::size_t i, std::size_t count,
-                         const float* from);
+    void (*pack_sums)(const PackTask& task, const RowFactors& factors);
+    // In tiles: takes a row out and adds it to another one, and adds rows of a tile to rows of another.
     void (*add_from_tiles)(float* out, const float* other, const float* tiled, const Tiles& tiles, std::size_t rows,
                            std::size_t i);
     void (*add_rows)(float* tile, const std::int32_t* slots, const float* rows, const std::int32_t* numbers,

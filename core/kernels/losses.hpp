@@ -102,9 +102,7 @@ double add_scores(double* scores, const double* head, std::size_t padded) {
         store(scores + c) = after;
         largest = maximum(largest, maximum(absolute(before), absolute(after)));
     }
-    double result = 0.0;
-    for (std::size_t i = 0; i < kLanes; ++i) result = largest[i] > result ? largest[i] : result;
-    return result;
+    return -smallest(-largest);
 }
 
 // Padding receives zeros.

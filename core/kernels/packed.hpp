@@ -25,43 +25,38 @@ void pack_joint(const double* gradient, double weight, std::size_t labels, float
     }
 }
 
-// The row for rules. gradient: padded to 16.
-void pack_sums(const float* gradient, float weight, std::size_t labels, float* out) {
-    const std::size_t blocks = (labels + kWide - 1) / kWide;
-    // Where there is room, a row of the triangle writes beyond its end what the next one overwrites.
-    const float* const end = out + packed_sums_size(labels);
-    alignas(64) float padded[2 * kMostScreenLabels];
-    for (std::size_t b = 0; b < blocks; ++b) store(padded + kWide * b) = load(gradient + kWide * b);
-    store(padded + kWide * blocks) = VecF{};
-    for (std::size_t k = 0; k < labels; ++k) {
-        out[k] = weight * gradient[k];
-        out[labels + k] = __builtin_fabsf(out[k]);
-    }
-    float* target = out + 2 * labels;
-    for (std::size_t i = 0; i < labels; ++i) {
-        const float scaled = out[i];
-        const std::size_t count = labels - i;
-        for (std::size_t j = 0; j < count; j += kWide) {
-            if (target + j + kWide <= end) {
-                store_anywhere(target + j, scaled * load_anywhere(padded + i + j));
-            } else {
-                for (std::size_t c = j; c < count; ++c) target[c] = scaled * padded[i + c];
-                break;
+// The rows for rules; there are at most kCount labels.
+template <std::size_t kCount>
+inline void pack_sums_of(const PackTask& task, const RowFactors& factors) {
+    const std::size_t tiles = packed_sums_size(task.labels) / kWide;
+    for (std::size_t t = 0; t < tiles; ++t) {
+        VecFMask first, second;
+        __builtin_memcpy(&first, factors.first + kWide * t, sizeof(first));
+        __builtin_memcpy(&second, factors.second + kWide * t, sizeof(second));
+        const VecFMask alone = second < 0, sizes = second == RowFactors::kSize;
+        float* target = task.target(t);
+        if (!any(alone)) {
+            for (std::size_t m = 0; m < task.count; ++m, target += kWide) {
+                const float* const g = task.gradients[m];
+                store(target) = task.weights[m] * pick<kCount>(g, first) * pick<kCount>(g, second);
             }
+            continue;
         }
-        target += count;
+        const VecFMask other = ~alone & second;
+        for (std::size_t m = 0; m < task.count; ++m, target += kWide) {
+            const float* const g = task.gradients[m];
+            const VecF scaled = task.weights[m] * pick<kCount>(g, first);
+            const VecF product = scaled * select(alone, broadcast(1.0f), pick<kCount>(g, other));
+            store(target) = select(sizes, absolute(product), product);
+        }
     }
 }
 
-void put_in_tiles(float* tiled, const Tiles& tiles, std::size_t rows, std::size_t i, std::size_t count,
-                  const float* from) {
-    for (std::size_t t = 0; t < tiles.count(); ++t) {
-        const std::size_t width = tiles.width_of(t);
-        float* const target = tiled + tiles.begin(t, rows) + i * width;
-        for (std::size_t r = 0; r < count; ++r) {
-            const float* const row = from + r * tiles.size + t * tiles.width;
-            for (std::size_t c = 0; c < width; c += kWide) store(target + r * width + c) = load(row + c);
-        }
+void pack_sums(const PackTask& task, const RowFactors& factors) {
+    if (task.labels <= kWide) {
+        pack_sums_of<kWide>(task, factors);
+    } else {
+        pack_sums_of<2 * kWide>(task, factors);
     }
 }
 

@@ -7,22 +7,6 @@
 namespace labelboost {
 namespace {
 
-// Vectors that fill one register. Sums that are to stay in registers need them: the compiler keeps wider ones in
-// memory, which made add_heads eight times slower with AVX2.
-#if defined(__AVX512F__)
-constexpr std::size_t kRegister = 64;
-#elif defined(__AVX__)
-constexpr std::size_t kRegister = 32;
-#else
-constexpr std::size_t kRegister = 16;
-#endif
-typedef double Part __attribute__((vector_size(kRegister), may_alias));
-constexpr std::size_t kPartLanes = kRegister / sizeof(double);
-constexpr std::size_t kParts = kLanes / kPartLanes;  // of kLanes doubles
-
-inline const Part& load_part(const double* p) { return *reinterpret_cast<const Part*>(p); }
-inline Part& store_part(double* p) { return *reinterpret_cast<Part*>(p); }
-
 // Adds kBlocks x kLanes labels of the covering rules' heads to the scores of each example: one load and one addition
 // per register and covering rule.
 template <std::size_t kBlocks>

@@ -59,28 +59,31 @@ void add_profile(double* sums, const double* const* rows, const double* weights,
     for (; m < count; ++m) add_profile_group<1>(sums, layout, rows + m, weights + m, slacks + m, head);
 }
 
-void pack_profile(const float* gradient, float weight, float slack, std::size_t labels, const float* head, float* out) {
-    const ProfileLayout layout(labels);
-    float along = 0.0f;
-    if (head != nullptr) {
-        VecF total = {};
-        for (std::size_t c = 0; c < layout.padded; c += kWide) total += load(gradient + c) * load(head + c);
-        along = weight * sum(total);
-    }
-    // Section by section, as each one writes over the beginning of the next.
-    const auto fill = [&](std::size_t section, const auto& element) {
-        for (std::size_t c = 0; c < layout.padded; c += kWide) store_anywhere(out + section + c, element(c));
-    };
-    fill(layout.gradient(), [&](std::size_t c) { return weight * load(gradient + c); });
-    fill(layout.additive(), [&](std::size_t c) { return weight * absolute(load(gradient + c)); });
-    fill(layout.slack(), [&](std::size_t c) { return weight * slack * absolute(load(gradient + c)); });
-    if (head != nullptr) {
-        fill(layout.product(), [&](std::size_t c) {
+// Sections are padded to eight numbers, tiles have sixteen: halves of vectors are stored.
+void pack_profiles(const PackTask& task, const float* head) {
+    const ProfileLayout layout(task.labels);
+    for (std::size_t m = 0; m < task.count; ++m) {
+        const float* const gradient = task.gradients[m];
+        const float weight = task.weights[m], slack = task.slacks[m];
+        const auto put = [&](std::size_t section, std::size_t c, VecF x) {
+            const auto target = [&](std::size_t place) { return task.target(place / kWide) + kWide * m + place % kWide; };
+            store_half(target(section + c)) = lower_half(x);
+            if (c + kLanes < layout.padded) store_half(target(section + c + kLanes)) = upper_half(x);
+        };
+        float along = 0.0f;
+        if (head != nullptr) {
+            VecF total = {};
+            for (std::size_t c = 0; c < layout.padded; c += kWide) total += load(gradient + c) * load(head + c);
+            along = weight * sum(total);
+        }
+        for (std::size_t c = 0; c < layout.padded; c += kWide) {
             const VecF g = load(gradient + c);
-            return load(head + c) * (weight * absolute(g)) - along * g;
-        });
-    } else {
-        fill(layout.product(), [&](std::size_t c) { return load(gradient + c) * (weight * load(gradient + c)); });
+            const VecF size = weight * absolute(g);
+            put(layout.gradient(), c, weight * g);
+            put(layout.additive(), c, size);
+            put(layout.slack(), c, weight * slack * absolute(g));
+            put(layout.product(), c, head != nullptr ? load(head + c) * size - along * g : g * (weight * g));
+        }
     }
 }
 

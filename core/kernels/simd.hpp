@@ -36,6 +36,22 @@ using VecOf = typename Lanes<T>::Vector;
 template <typename T>
 using MaskOf = typename Lanes<T>::Mask;
 
+// Vectors that fill one register. Sums that are to stay in registers need them: the compiler keeps wider ones in
+// memory, which made add_heads eight times slower with AVX2.
+#if defined(__AVX512F__)
+constexpr std::size_t kRegister = 64;
+#elif defined(__AVX__)
+constexpr std::size_t kRegister = 32;
+#else
+constexpr std::size_t kRegister = 16;
+#endif
+typedef double Part __attribute__((vector_size(kRegister), may_alias));
+constexpr std::size_t kPartLanes = kRegister / sizeof(double);
+constexpr std::size_t kParts = kLanes / kPartLanes;  // of kLanes doubles
+
+inline const Part& load_part(const double* p) { return *reinterpret_cast<const Part*>(p); }
+inline Part& store_part(double* p) { return *reinterpret_cast<Part*>(p); }
+
 inline const Vec& load(const double* p) { return *reinterpret_cast<const Vec*>(p); }
 inline Vec& store(double* p) { return *reinterpret_cast<Vec*>(p); }
 inline const VecF& load(const float* p) { return *reinterpret_cast<const VecF*>(p); }
@@ -51,9 +67,26 @@ inline Vec load_doubles(const float* p) {
     return __builtin_convertvector(x, Vec);
 #endif
 }
-typedef float AnyF __attribute__((vector_size(64), aligned(4), may_alias));
-inline VecF load_anywhere(const float* p) { return *reinterpret_cast<const AnyF*>(p); }
-inline void store_anywhere(float* p, VecF x) { *reinterpret_cast<AnyF*>(p) = x; }
+inline HalfF lower_half(VecF x) { return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7); }
+inline HalfF upper_half(VecF x) { return __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15); }
+inline HalfF& store_half(float* p) { return *reinterpret_cast<HalfF*>(p); }
+// Sixteen of 16 or 32 numbers, by their places.
+template <std::size_t kCount>
+inline VecF pick(const float* numbers, VecFMask places) {
+#if defined(__AVX512F__)
+    const VecF low = *reinterpret_cast<const VecF*>(numbers);
+    const VecF high = kCount > kWide ? *reinterpret_cast<const VecF*>(numbers + kWide) : low;
+#if defined(__clang__)
+    return __builtin_ia32_vpermi2varps512(low, places, high);
+#else
+    return __builtin_shuffle(low, high, places);
+#endif
+#else
+    VecF out;
+    for (std::size_t i = 0; i < kWide; ++i) out[i] = numbers[places[i]];
+    return out;
+#endif
+}
 inline Vec broadcast(double x) { return Vec{} + x; }
 inline VecF broadcast(float x) { return VecF{} + x; }
 inline Vec select(VecMask mask, Vec yes, Vec no) {
@@ -110,9 +143,9 @@ inline unsigned negative_bits(VecFMask mask) {
 }
 inline bool any(VecFMask mask) { return negative_bits(mask) != 0; }
 inline double smallest(Vec x) {
-    double result = x[0];
-    for (std::size_t i = 1; i < 8; ++i) result = x[i] < result ? x[i] : result;
-    return result;
+    x = minimum(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
+    x = minimum(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
+    return x[0] < x[1] ? x[0] : x[1];
 }
 inline float sum(VecF x) {
     float parts[4];

@@ -1,8 +1,7 @@
 // Sums of gradients and Hessians over examples.
 //
 // Cost per example: 2 K (diagonal form) or K^2 / 2 + 2 K (joint form) multiply-adds, all on aligned vectors.
-// In joint form four examples are added per pass, so that each element of the sums is loaded and stored once
-// for four multiply-adds.
+// In joint form examples come in batches, and elements of the sums stay in registers while a batch is added.
 #pragma once
 
 #include "simd.hpp"
@@ -61,43 +60,46 @@ void add_rounded_diagonal(double* sums, const float* const* rows, const double* 
     add_diagonal_rows(sums, rows, weights, count, labels);
 }
 
-// Adds kCount examples to rows [8 block, 8 block + 8) of the Gram matrix.
-template <std::size_t kCount>
-inline void add_gram_block(double* first_row, std::size_t width, std::size_t block, const double* const* rows,
-                           const double* weights) {
-    double factor[kCount][kLanes];
-    const double* column[kCount];
-    for (std::size_t m = 0; m < kCount; ++m) {
-        column[m] = rows[m] + kLanes * block;
-        for (std::size_t r = 0; r < kLanes; ++r) factor[m][r] = weights[m] * column[m][r];
+// Adds examples to a tile of the Gram matrix: eight rows, and as many columns as fill a register. Its elements stay in
+// registers meanwhile. columns: of each example the gradients of the columns; factors: those of the rows, times its weight.
+inline void add_gram_tile(double* target, std::size_t pitch, const double* const* columns, std::size_t column,
+                          const double* factors, std::size_t count) {
+    Part total[kLanes];
+    for (std::size_t r = 0; r < kLanes; ++r) total[r] = load_part(target + r * pitch);
+    for (std::size_t m = 0; m < count; ++m) {
+        const Part g = load_part(columns[m] + column);
+        for (std::size_t r = 0; r < kLanes; ++r) total[r] += factors[kLanes * m + r] * g;
     }
-    for (std::size_t c = 0; c < width; c += kLanes) {
-        Vec g[kCount];
-        for (std::size_t m = 0; m < kCount; ++m) g[m] = load(column[m] + c);
-        double* target = first_row + c;
-        for (std::size_t r = 0; r < kLanes; ++r, target += width) {
-            Vec total = load(target);
-            for (std::size_t m = 0; m < kCount; ++m) total += factor[m][r] * g[m];
-            store(target) = total;
+    for (std::size_t r = 0; r < kLanes; ++r) store_part(target + r * pitch) = total[r];
+}
+
+inline void add_gram(double* sums, const JointLayout& layout, const double* const* rows, const double* weights,
+                     std::size_t count) {
+    alignas(64) double factors[kMostTogether * kLanes];
+    for (std::size_t block = 0; block < layout.padded / kLanes; ++block) {
+        for (std::size_t m = 0; m < count; ++m) {
+            store(factors + kLanes * m) = weights[m] * load(rows[m] + kLanes * block);
+        }
+        double* const target = sums + layout.row(kLanes * block);
+        const std::size_t width = layout.block_width(block);
+        for (std::size_t c = 0; c < width; c += kPartLanes) {
+            add_gram_tile(target + c, width, rows, kLanes * block + c, factors, count);
         }
     }
 }
 
-template <std::size_t kCount>
-inline void add_joint_group(double* sums, const JointLayout& layout, const double* const* rows, const double* weights) {
+inline void add_joint_vectors(double* sums, const JointLayout& layout, const double* const* rows, const double* weights,
+                              std::size_t count) {
     for (std::size_t c = 0; c < layout.padded; c += kLanes) {
         Vec gradient = load(sums + layout.gradient() + c);
         Vec additive = load(sums + layout.additive() + c);
-        for (std::size_t m = 0; m < kCount; ++m) {
+        for (std::size_t m = 0; m < count; ++m) {
             const Vec g = load(rows[m] + c);
             gradient += weights[m] * g;
             additive += weights[m] * absolute(g);
         }
         store(sums + layout.gradient() + c) = gradient;
         store(sums + layout.additive() + c) = additive;
-    }
-    for (std::size_t block = 0; block < layout.padded / kLanes; ++block) {
-        add_gram_block<kCount>(sums + layout.row(kLanes * block), layout.block_width(block), block, rows, weights);
     }
 }
 
@@ -115,9 +117,8 @@ void add_joint(double* sums, const double* const* rows, const double* weights, c
                std::size_t labels) {
     const JointLayout layout(labels);
     if (slacks != nullptr) add_slack(sums + layout.slack(), rows, weights, slacks, count, layout.padded);
-    std::size_t m = 0;
-    for (; m + 4 <= count; m += 4) add_joint_group<4>(sums, layout, rows + m, weights + m);
-    for (; m < count; ++m) add_joint_group<1>(sums, layout, rows + m, weights + m);
+    add_joint_vectors(sums, layout, rows, weights, count);
+    add_gram(sums, layout, rows, weights, count);
 }
 
 void subtract(double* out, const double* whole, const double* part, std::size_t size) {
