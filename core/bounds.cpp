@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "heads.hpp"
 
@@ -45,30 +44,33 @@ bool Anchor::prepare(const AlignedVector& total, double noise, Interrupt& interr
 }
 
 bool Anchor::solve_total(const AlignedVector& total, Interrupt& interrupt) {
-    // So many rows of the inverse between two looks at what the user wants.
-    constexpr std::size_t kRows = 64;
     const std::size_t labels = form_.labels;
     const std::size_t stride = system_stride(labels);
     system_.resize(labels * stride);
-    inverse_.resize(labels * stride);
-    head_.assign(padded_size(labels), 0.0);
+    inverted_ = false;
+    head_.resize(padded_size(labels));
     fill_joint_system(total.data(), labels, settings_.l2, system_.data());
-    factorise_system(system_.data(), stride, labels, noise_, interrupt);
-    for (std::size_t end = labels; end > 0;) {
-        const std::size_t begin = end > kRows ? end - kRows : 0;
-        if (!active_kernels().invert_factor(system_.data(), stride, labels, begin, end, inverse_.data())) return false;
-        interrupt.check();
-        end = begin;
+    quality_ = factorise_system(system_.data(), stride, labels, noise_, interrupt);
+    for (std::size_t k = 0; k < labels; ++k) {
+        if (!(system_[k * (stride + 1)] > 0.0)) return false;
     }
-    AlignedVector right_hand_side(padded_size(labels), 0.0), scratch(padded_size(labels));
-    for (std::size_t k = 0; k < labels; ++k) right_hand_side[k] = -total[JointLayout(labels).gradient() + k];
-    solve(right_hand_side.data(), scratch.data(), head_.data());
+    active_kernels().back_substitute(system_.data(), stride, labels, head_.data());
     return true;
 }
 
-double Anchor::quality() const {
-    const double* const gradient = profile_.data() + ProfileLayout(form_.labels).gradient();
-    return 0.5 * std::inner_product(head_.begin(), head_.end(), gradient, 0.0);
+void Anchor::prepare_steps(Interrupt& interrupt) {
+    // So many rows of the inverse between two looks at what the user wants.
+    constexpr std::size_t kRows = 64;
+    if (inverted_ || head() == nullptr) return;
+    const std::size_t stride = system_stride(form_.labels);
+    inverse_.resize(form_.labels * stride);
+    for (std::size_t end = form_.labels; end > 0;) {
+        const std::size_t begin = end > kRows ? end - kRows : 0;
+        active_kernels().invert_factor(system_.data(), stride, form_.labels, begin, end, inverse_.data());
+        interrupt.check();
+        end = begin;
+    }
+    inverted_ = true;
 }
 
 void Anchor::solve(const double* residual, double* scratch, double* step) const {

@@ -36,9 +36,10 @@ public:
     const double* profile() const { return profile_.data(); }
     // The best head, padded with zeros; null with label bins, where every candidate has bins of its own.
     const double* head() const { return head_.empty() ? nullptr : head_.data(); }
-    double quality() const;  // with that head
+    double quality() const { return quality_; }  // with that head
     double noise() const { return noise_; }
-    // step = A^-1 residual
+    // step = A^-1 residual, for which the system is inverted first; not needed if nothing has to be settled.
+    void prepare_steps(Interrupt& interrupt);
     void solve(const double* residual, double* scratch, double* step) const;
 
 private:
@@ -46,7 +47,8 @@ private:
 
     Form form_;
     const Settings& settings_;
-    double noise_ = 0.0;
+    double noise_ = 0.0, quality_ = 0.0;
+    bool inverted_ = false;
     AlignedVector profile_, head_, system_, inverse_;
 };
 

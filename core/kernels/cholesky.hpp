@@ -60,41 +60,91 @@ void score_lanes(double* system, std::size_t n, double noise, double* quality) {
     store(quality) = factorise_lanes<double>(system, n, noise, 0.0, nullptr);
 }
 
+// Takes what the first `above` rows contribute off kRows rows below them, in two registers' worth of columns: these
+// stay in registers, and there are enough of them that none waits for the one before.
+template <std::size_t kRows>
+inline void eliminate(double* system, std::size_t stride, std::size_t above, std::size_t first, std::size_t c,
+                      std::size_t second) {
+    Part left[kRows], right[kRows];
+    for (std::size_t r = 0; r < kRows; ++r) {
+        left[r] = load_part(system + (first + r) * stride + c);
+        right[r] = load_part(system + (first + r) * stride + second);
+    }
+    const double* row = system;
+    for (std::size_t k = 0; k < above; ++k, row += stride) {
+        const Part x = load_part(row + c), y = load_part(row + second);
+        for (std::size_t r = 0; r < kRows; ++r) {
+            left[r] -= row[first + r] * x;
+            right[r] -= row[first + r] * y;
+        }
+    }
+    for (std::size_t r = 0; r < kRows; ++r) {
+        store_part(system + (first + r) * stride + c) = left[r];
+        store_part(system + (first + r) * stride + second) = right[r];
+    }
+}
+
+template <std::size_t kRows>
+inline void eliminate_all(double* system, std::size_t stride, std::size_t n, std::size_t above, std::size_t first) {
+    for (std::size_t c = first / kLanes * kLanes; c <= n; c += 2 * kPartLanes) {
+        // The stride is a multiple of kLanes: there may be one part left, which is taken twice.
+        eliminate<kRows>(system, stride, above, first, c, c + kPartLanes < stride ? c + kPartLanes : c);
+    }
+}
+
 // One system at a time, vectorised along the columns: for dimensions whose eight systems outgrow the cache.
 double factorise(double* system, std::size_t stride, std::size_t n, double noise, std::size_t begin, std::size_t end) {
+    constexpr std::size_t kTogether = 4;
     double total = 0.0;
-    for (std::size_t i = begin; i < end; ++i) {
-        double* row = system + i * stride;
-        const double diagonal = row[i];
-        for (std::size_t c = i / kLanes * kLanes; c <= n; c += 2 * kLanes) {
-            const std::size_t second = c + kLanes < stride ? c + kLanes : c;  // the stride is a multiple of kLanes
-            Vec first_total = load(row + c);
-            Vec second_total = load(row + second);
-            const double* above = system;
-            for (std::size_t k = 0; k < i; ++k, above += stride) {
-                first_total -= above[i] * load(above + c);
-                second_total -= above[i] * load(above + second);
+    for (std::size_t first = begin; first < end; first += kTogether) {
+        const std::size_t rows = first + kTogether <= end ? kTogether : end - first;
+        double diagonal[kTogether];
+        for (std::size_t r = 0; r < rows; ++r) diagonal[r] = system[(first + r) * (stride + 1)];
+        if (rows == kTogether) eliminate_all<kTogether>(system, stride, n, first, first);
+        for (std::size_t r = 0; r < rows; ++r) {
+            const std::size_t i = first + r;
+            double* const row = system + i * stride;
+            if (rows == kTogether) {
+                for (std::size_t k = first; k < i; ++k) {
+                    const double* const above = system + k * stride;
+                    const double factor = above[i];
+                    for (std::size_t c = i / kLanes * kLanes; c <= n; c += kLanes) store(row + c) -= factor * load(above + c);
+                }
+            } else {
+                eliminate_all<1>(system, stride, n, i, i);
             }
-            store(row + c) = first_total;
-            store(row + second) = second_total;
+            const double floor = kSingular * diagonal[r] > noise ? kSingular * diagonal[r] : noise;
+            const double pivot = row[i];
+            const double inverse = pivot > floor ? 1.0 / __builtin_sqrt(pivot) : 0.0;
+            for (std::size_t j = i; j <= n; ++j) row[j] *= inverse;
+            total += row[n] * row[n];
         }
-        const double floor = kSingular * diagonal > noise ? kSingular * diagonal : noise;
-        const double pivot = row[i];
-        const double inverse = pivot > floor ? 1.0 / __builtin_sqrt(pivot) : 0.0;
-        for (std::size_t j = i; j <= n; ++j) row[j] *= inverse;
-        total += row[n] * row[n];
     }
     return -0.5 * total;
 }
 
+// The solution of a factorised system; unknowns that were dropped are 0. solution: padded.
+void back_substitute(const double* system, std::size_t stride, std::size_t n, double* solution) {
+    for (std::size_t c = 0; c < padded_size(n); c += kLanes) store(solution + c) = Vec{};
+    for (std::size_t i = n; i-- > 0;) {
+        const double* const row = system + i * stride;
+        if (row[i] == 0.0) continue;
+        double rest = row[n];
+        const std::size_t block = padded_size(i + 1);  // what stands before the diagonal is of no use
+        for (std::size_t j = i + 1; j < block && j < n; ++j) rest -= row[j] * solution[j];
+        Vec known = {};
+        for (std::size_t c = block; c < n; c += kLanes) known += load(row + c) * load(solution + c);
+        solution[i] = (rest - sum(known)) / row[i];
+    }
+}
+
 // Rows [begin, end) of the inverse of the upper triangle, those behind being done already: each is a combination of
 // the rows below it. Cost of all: K^3 / 6.
-bool invert_factor(const double* system, std::size_t stride, std::size_t n, std::size_t begin, std::size_t end,
+void invert_factor(const double* system, std::size_t stride, std::size_t n, std::size_t begin, std::size_t end,
                    double* inverse) {
     for (std::size_t i = end; i-- > begin;) {
         const double* factors = system + i * stride;
         double* row = inverse + i * stride;
-        if (!(factors[i] > 0.0)) return false;
         for (std::size_t c = 0; c < stride; c += kLanes) store(row + c) = Vec{};
         std::size_t j = i + 1;
         for (; j + 4 <= n; j += 4) {
@@ -113,7 +163,6 @@ bool invert_factor(const double* system, std::size_t stride, std::size_t n, std:
         const double scale = 1.0 / factors[i];
         for (std::size_t c = i / kLanes * kLanes; c < stride; c += kLanes) store(row + c) *= scale;
     }
-    return true;
 }
 
 void apply_inverse(const double* inverse, std::size_t stride, std::size_t n, const double* vector, double* scratch,

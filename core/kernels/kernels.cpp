@@ -46,6 +46,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     score_joint_lanes,
     score_lanes,
     factorise,
+    back_substitute,
     invert_factor,
     apply_inverse,
     screen_joint,

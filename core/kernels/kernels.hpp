@@ -205,10 +205,12 @@ struct Kernels {
     double (*factorise)(double* system, std::size_t stride, std::size_t n, double noise, std::size_t begin,
                         std::size_t end);
 
-    // inverse = U^-1 of what `factorise` made of a system, row i from column i on, zeros before, same stride; false if an
-    // unknown was dropped. And out = U^-1 U^-T vector, that is the solution of the system with this right-hand side
-    // (vectors padded; scratch: one more).
-    bool (*invert_factor)(const double* system, std::size_t stride, std::size_t n, std::size_t begin, std::size_t end,
+    // The solution of what `factorise` made of a system, padded; unknowns that were dropped are 0.
+    void (*back_substitute)(const double* system, std::size_t stride, std::size_t n, double* solution);
+    // inverse = U^-1 of the same, row i from column i on, zeros before, same stride; no unknown may have been dropped. And
+    // out = U^-1 U^-T vector, that is the solution of the system with this right-hand side (vectors padded; scratch: one
+    // more).
+    void (*invert_factor)(const double* system, std::size_t stride, std::size_t n, std::size_t begin, std::size_t end,
                           double* inverse);
     void (*apply_inverse)(const double* inverse, std::size_t stride, std::size_t n, const double* vector,
                           double* scratch, double* out);

@@ -47,7 +47,12 @@ inline void add_diagonal_rows(double* sums, const T* const* rows, const double* 
     for (; c + kTogether * kLanes <= layout.padded; c += kTogether * kLanes) {
         add_diagonal_blocks<kTogether>(gradients, hessians, rows, c, weights, count);
     }
-    for (; c < layout.padded; c += kLanes) add_diagonal_blocks<1>(gradients, hessians, rows, c, weights, count);
+    switch ((layout.padded - c) / kLanes) {
+        case 3: return add_diagonal_blocks<3>(gradients, hessians, rows, c, weights, count);
+        case 2: return add_diagonal_blocks<2>(gradients, hessians, rows, c, weights, count);
+        case 1: return add_diagonal_blocks<1>(gradients, hessians, rows, c, weights, count);
+        default: return;
+    }
 }
 
 void add_diagonal(double* sums, const double* const* rows, const double* weights, std::size_t count,
