@@ -61,6 +61,7 @@ void Screening::line_up(const Gradients& gradients, const std::vector<double>& w
     const auto* const examples = walk.examples.data();
     const std::size_t last = walk.examples.size() - 1;
     out.rows.resize(count);
+    out.far = gradients.rows<float>().far();
     out.weights.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
         const std::int32_t example = examples[walk.from_the_back ? last - i : i];
@@ -77,6 +78,7 @@ void Screening::line_up(const Gradients& gradients, const std::vector<double>& w
 
 void Screening::Lined::put_into(ScreenTask& task, std::size_t start, std::size_t count) const {
     task.rows = rows.data() + start;
+    task.far = far;
     task.weights = weights.data() + start;
     task.wanted = wanted.data() + start;
     task.slots = slots.data() + start;

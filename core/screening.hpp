@@ -72,6 +72,7 @@ private:
     // A list as the kernels want it.
     struct Lined {
         std::vector<const float*> rows;
+        bool far = false;
         std::vector<float> weights;
         std::vector<std::uint8_t> wanted;
         std::vector<std::uint32_t> slots;

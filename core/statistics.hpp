@@ -44,12 +44,16 @@ public:
     const T* row(std::int32_t example) const { return values_.data() + static_cast<std::size_t>(example) * stride_; }
     bool empty() const { return values_.empty(); }
     std::size_t row_bytes() const { return stride_ * sizeof(T); }
+    // Whether there are more than the nearer caches hold.
+    bool far() const {
+        constexpr std::size_t kNear = 1U << 20;
+        return values_.size() * sizeof(T) > kNear;
+    }
     // Asks for a row before it is needed, unless all of them are near: the rows of a region may lie anywhere in memory. It
     // is put into the second-level cache, as the first one has few lines under way at a time and other loads would have
     // to wait. Always inlined: gcc takes a call that does nothing else for superfluous.
     [[gnu::always_inline]] void prefetch(std::int32_t example) const {
-        constexpr std::size_t kNear = 1U << 20;
-        if (values_.size() * sizeof(T) <= kNear) return;
+        if (!far()) return;
         const auto* const bytes = reinterpret_cast<const char*>(row(example));
         for (std::size_t line = 0; line < row_bytes(); line += 64) __builtin_prefetch(bytes + line, 0, 2);
     }

@@ -248,7 +248,7 @@ def test_short_lists(parameters: dict[str, Any], n_labels: int) -> None:
         assert_same_rules(model.rules_, rules)
 
 
-@pytest.mark.parametrize("n_labels", [1, 7, 18, 32, 40])
+@pytest.mark.parametrize("n_labels", [1, 7, 16, 17, 32, 40])
 @pytest.mark.parametrize("parameters", SCREENED, ids=name_of)
 def test_features_ruled_out_by_profiles(parameters: dict[str, Any], n_labels: int) -> None:
     """Where a feature is in bins, bounds come first; it is of no use itself, for the reference."""
@@ -317,7 +317,7 @@ def test_every_instruction_set(isa: str) -> None:
     if isa == _core.instruction_set():
         return
     tests = "numbers_of_labels or many_labels or feature_bins or other_forms or sample_weights"
-    tests = f"({tests} or few_values or (long_lists and 18)) and not real_data"
+    tests = f"({tests} or few_values or ruled_out or (long_lists and 18)) and not real_data"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "-k", tests]
     done = subprocess.run(
         [*command, str(Path(__file__))],

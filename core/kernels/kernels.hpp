@@ -76,6 +76,7 @@ constexpr std::size_t kScreenGroup = 16;
 // A block of examples in the order of a feature's values, whose splits are to be scored approximately.
 struct ScreenTask {
     const float* const* rows;    // gradients in single precision, padded to 16
+    bool far;                    // whether they should be asked for before they are needed
     const float* weights;        // of the examples, one after the other
     const std::uint8_t* wanted;  // bit 0, 1: the region up to, or behind, the example is a candidate
     const std::uint32_t* slots;  // numbers of the former candidates; those of the latter differ in the last bit

@@ -176,6 +176,7 @@ private:
                 weights_[kWide * s + lane] = there ? own.weights[at] : 0.0f;
                 wanted_[0][kWide * s + lane] = static_cast<float>(sides & 1U);
                 wanted_[1][kWide * s + lane] = static_cast<float>(sides & 2U);
+                if (own.far && s + kStepsAhead < steps_) prefetch_row(own, at + kStepsAhead);
             }
             gather_rows(rows, labels_, gathered_ + kWide * labels_ * s);
         }
