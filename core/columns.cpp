@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "nonzero.hpp"
+
 namespace labelboost {
 namespace {
 
@@ -247,16 +249,10 @@ public:
             const T* row = matrix.at(n, begin);
             // Rows of a wide matrix lie far from each other: their next parts have to be asked for.
             const T* const later = matrix.at(std::min(n + kRowsAhead, matrix.examples - 1), begin);
-            for (std::size_t start = 0; start < width; start += kStep) {
-                __builtin_prefetch(later + start);
-                const std::size_t stop = std::min(width, start + kStep);
-                bool any = false;
-                for (std::size_t j = start; j < stop; ++j) any |= row[j] != T(0);
-                if (!any) continue;
-                for (std::size_t j = start; j < stop; ++j) {
-                    if (row[j] != T(0) && !dense_[j]) add(j, row[j], n, matrix.examples);
-                }
-            }
+            for (std::size_t start = 0; start < width; start += kStep) __builtin_prefetch(later + start);
+            for_each_nonzero(row, width, [&](std::size_t j) {
+                if (!dense_[j]) add(j, row[j], n, matrix.examples);
+            });
         }
     }
     bool dense(std::size_t j) const { return dense_[j]; }
