@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from labelboost.label_sets import LabelSets
-from labelboost.repetition import FEW_COLUMNS, find_tickets
+from labelboost.repetition import FEW_COLUMNS, _row_keys, find_tickets
 
 
 def tickets(X: NDArray[np.float64], Y: NDArray[np.uint8]) -> NDArray[np.int32] | None:
@@ -51,3 +54,20 @@ def test_tickets_do_not_depend_on_the_order_of_the_rows() -> None:
     assert second is not None
     np.testing.assert_array_equal(X[first], X[order][second])
     np.testing.assert_array_equal(Y[first], Y[order][second])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_columns", [1, 2, 3, 5, 31, 32, 33, 70])
+def test_keys_do_not_depend_on_how_the_rows_are_stored(n_columns: int, dtype: type) -> None:
+    """Zeros of either sign are passed over many at a time; rows may be parts of others."""
+    rng = np.random.default_rng(n_columns)
+    wide: NDArray[Any] = rng.normal(size=(40, 2 * n_columns + 1)).astype(dtype)
+    wide[rng.random(wide.shape) < 0.7] = 0.0
+    wide[rng.random(wide.shape) < 0.1] = -0.0
+    wide[rng.random(wide.shape) < 0.1] = np.nan
+    forms = [wide[:, 1 : n_columns + 1], wide[::-1, : 2 * n_columns : 2]]
+    for X in forms:
+        expected = _row_keys(sp.csr_array(X))
+        np.testing.assert_array_equal(_row_keys(X), expected)
+        np.testing.assert_array_equal(_row_keys(np.ascontiguousarray(X)), expected)
+        np.testing.assert_array_equal(_row_keys(np.asfortranarray(X)), expected)
