@@ -16,9 +16,16 @@ public:
 
     std::vector<double> solve(double noise, Interrupt& interrupt, double& quality) {
         quality = factorise_system(values_.data(), stride_, n_, noise, interrupt);
-        AlignedVector solution(padded_size(n_));
-        active_kernels().back_substitute(values_.data(), stride_, n_, solution.data());
-        return {solution.begin(), solution.begin() + static_cast<std::ptrdiff_t>(n_)};
+        // In this order, and not by the kernel that searches use: so that training goes on from files of former versions
+        // with the same heads in every bit.
+        std::vector<double> solution(n_, 0.0);
+        for (std::size_t i = n_; i-- > 0;) {
+            if (at(i, i) == 0.0) continue;  // a dropped unknown
+            double rest = right_hand_side(i);
+            for (std::size_t j = i + 1; j < n_; ++j) rest -= at(i, j) * solution[j];
+            solution[i] = rest / at(i, i);
+        }
+        return solution;
     }
 
 private:
