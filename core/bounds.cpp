@@ -47,7 +47,6 @@ bool Anchor::solve_total(const AlignedVector& total, Interrupt& interrupt) {
     const std::size_t labels = form_.labels;
     const std::size_t stride = system_stride(labels);
     system_.resize(labels * stride);
-    inverted_ = false;
     head_.resize(padded_size(labels));
     fill_joint_system(total.data(), labels, settings_.l2, system_.data());
     quality_ = factorise_system(system_.data(), stride, labels, noise_, interrupt);
@@ -61,7 +60,7 @@ bool Anchor::solve_total(const AlignedVector& total, Interrupt& interrupt) {
 void Anchor::prepare_steps(Interrupt& interrupt) {
     // So many rows of the inverse between two looks at what the user wants.
     constexpr std::size_t kRows = 64;
-    if (inverted_ || head() == nullptr) return;
+    if (head() == nullptr) return;
     const std::size_t stride = system_stride(form_.labels);
     inverse_.resize(form_.labels * stride);
     for (std::size_t end = form_.labels; end > 0;) {
@@ -70,7 +69,6 @@ void Anchor::prepare_steps(Interrupt& interrupt) {
         interrupt.check();
         end = begin;
     }
-    inverted_ = true;
 }
 
 void Anchor::solve(const double* residual, double* scratch, double* step) const {
@@ -83,7 +81,7 @@ ProfileRows::ProfileRows(std::size_t labels)
 void ProfileRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                        std::span<const std::int32_t> examples, const double* head, ThreadPool& pool,
                        Interrupt& interrupt) {
-    head_.assign((labels_ + 15) / 16 * 16, 0.0f);
+    head_.assign(padded_floats(labels_), 0.0f);
     for (std::size_t k = 0; head != nullptr && k < labels_; ++k) head_[k] = static_cast<float>(head[k]);
     const float* const rounded_head = head != nullptr ? head_.data() : nullptr;
     TiledRows::fill(gradients, weights, examples, labels_, pool, interrupt,

@@ -38,7 +38,7 @@ public:
     const double* head() const { return head_.empty() ? nullptr : head_.data(); }
     double quality() const { return quality_; }  // with that head
     double noise() const { return noise_; }
-    // step = A^-1 residual, for which the system is inverted first; not needed if nothing has to be settled.
+    // step = A^-1 residual, for which the system is inverted first; not needed unless a rest has to be settled.
     void prepare_steps(Interrupt& interrupt);
     void solve(const double* residual, double* scratch, double* step) const;
 
@@ -48,7 +48,6 @@ private:
     Form form_;
     const Settings& settings_;
     double noise_ = 0.0, quality_ = 0.0;
-    bool inverted_ = false;
     AlignedVector profile_, head_, system_, inverse_;
 };
 

@@ -20,6 +20,8 @@ constexpr double kSingular = 1e-10;
 constexpr double kTie = 1e-9;
 
 constexpr std::size_t padded_size(std::size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+// The same in single precision, where a cache line holds sixteen.
+constexpr std::size_t padded_floats(std::size_t n) { return (n + 15) / 16 * 16; }
 
 // Sums of the *diagonal* form: gradients, then the diagonal of the Hessian.
 struct DiagonalLayout {

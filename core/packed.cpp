@@ -16,8 +16,6 @@ constexpr std::size_t kMostSums = 2048;
 // Numbers in a tile, for rules: so few that the histogram of 256 bins stays in the first-level cache.
 constexpr std::size_t kWidth = 16;
 
-constexpr std::size_t padded_floats(std::size_t n) { return (n + 15) / 16 * 16; }
-
 }  // namespace
 
 bool PackedRows::possible(const Form& form, const Settings& settings) {

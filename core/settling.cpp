@@ -78,7 +78,7 @@ void Search::settle(const Task& task, const std::vector<Place>& places, double i
         for (std::size_t k = 0; k < left_over[i].size(); ++k) left_over[i][k] = possible(feature.optimistic[k]) ? 1 : 0;
         feature.optimistic.clear();
     }
-    if (!segments.empty()) anchor_.prepare_steps(task.interrupt);
+    if (side == Side::rest && !segments.empty()) anchor_.prepare_steps(task.interrupt);
     // The most promising ones first: what they reach spares others a closer look.
     std::stable_sort(segments.begin(), segments.end(),
                      [](const Segment& a, const Segment& b) { return a.optimistic < b.optimistic; });

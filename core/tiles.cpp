@@ -10,7 +10,7 @@ void TiledRows::make_room(std::size_t count) {
 void TiledRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                      std::span<const std::int32_t> examples, std::size_t labels, ThreadPool& pool, Interrupt& interrupt,
                      const Pack& pack) {
-    const std::size_t padded = (labels + 15) / 16 * 16;
+    const std::size_t padded = padded_floats(labels);
     make_room(examples.size());
     if (!gradients.rounded()) rounded_.resize(pool.size(), FloatVector(kPart * padded, 0.0f));
     for_each_part(pool, interrupt, [&](std::size_t begin, std::size_t end, std::size_t thread) {
@@ -50,7 +50,7 @@ void TiledRows::add_up(AlignedVector& sums) const {
 std::size_t TiledRows::part_width() const {
     constexpr std::size_t kFloats = 1U << 17, kLeast = 64;
     const std::size_t width = std::max(kFloats / std::max<std::size_t>(count_, 1), kLeast);
-    return std::min(tiles_.size, (width + 15) / 16 * 16);
+    return std::min(tiles_.size, padded_floats(width));
 }
 
 void TiledHistogram::settle() {

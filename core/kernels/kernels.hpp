@@ -310,7 +310,7 @@ constexpr std::size_t leap_scratch_size(std::size_t labels, std::size_t bins_per
 
 // Floats in a row of sums for rules, padded, and what it takes to score sixteen of them.
 constexpr std::size_t packed_sums_size(std::size_t labels) {
-    return (2 * labels + labels * (labels + 1) / 2 + 15) / 16 * 16;
+    return padded_floats(2 * labels + labels * (labels + 1) / 2);
 }
 constexpr std::size_t packed_scratch_size(std::size_t labels, std::size_t bins_per_sign) {
     return 16 * packed_sums_size(labels) + screen_scratch_size(labels, bins_per_sign);

@@ -1,0 +1,136 @@
+// What a rule or a node covers: its sums, and what is left of it when a condition is added.
+#include <algorithm>
+
+#include "search.hpp"
+
+namespace labelboost {
+namespace {
+
+// Whether sums have shrunk so much since they were added up that old rounding errors would start to show.
+bool has_shrunk(double weight, double summed_weight) {
+    constexpr double kMostShrinking = 16.0;
+    return kMostShrinking * weight < summed_weight;
+}
+
+}  // namespace
+
+void Search::sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients,
+                    Interrupt& interrupt) {
+    const ActivityScope summing(activity(), Activity::summing);
+    region.weight = total_weight(weights, region.sample);
+    region.summed_weight = region.weight;
+    region.total = sum_examples(form_, gradients, weights, region.sample, pool_, interrupt);
+}
+
+void Search::sum_up_parts(const Region& whole, Region& left, Region& right, const std::vector<double>& weights,
+                          const Gradients& gradients, Interrupt& interrupt) {
+    Region& smaller = left.sample.size() < right.sample.size() ? left : right;
+    Region& larger = &smaller == &left ? right : left;
+    sum_up(smaller, weights, gradients, interrupt);
+    if (has_shrunk(whole.weight - smaller.weight, whole.summed_weight)) {
+        sum_up(larger, weights, gradients, interrupt);
+        return;
+    }
+    larger.total.resize(form_.size());
+    active_kernels().subtract(larger.total.data(), whole.total.data(), smaller.total.data(), form_.size());
+    larger.weight = whole.weight - smaller.weight;
+    larger.summed_weight = whole.summed_weight;
+}
+
+// Few dropped examples are subtracted, many left behind: the cheaper way is taken, but for sums that have shrunk a lot.
+void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
+                             Interrupt& interrupt) {
+    const ActivityScope summing(activity(), Activity::summing);
+    const double weight = total_weight(coverage.weights, dropped);
+    if (has_shrunk(coverage.weight - weight, coverage.summed_weight) || dropped.size() >= coverage.sample.size()) {
+        sum_up(coverage, coverage.weights, gradients, interrupt);
+        return;
+    }
+    const AlignedVector part = sum_examples(form_, gradients, coverage.weights, dropped, pool_, interrupt);
+    active_kernels().subtract(coverage.total.data(), coverage.total.data(), part.data(), form_.size());
+    coverage.weight -= weight;
+}
+
+void Search::restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients,
+                      Interrupt& interrupt) {
+    const Column& column = columns_.features[static_cast<std::size_t>(condition.feature)];
+    const std::int32_t last = column.last_rank_up_to(condition.value);
+    const auto drops = [&](std::int32_t rank) -> std::uint8_t {
+        switch (condition.op) {
+            case Operator::less_equal: return rank > last;
+            case Operator::greater: return rank <= last;
+            case Operator::equal: return rank != last;
+            case Operator::not_equal: return rank == last;
+        }
+        return 1;
+    };
+    if (column.rank_of.empty()) {  // only listed examples are looked at one by one
+        std::fill(dropped_.begin(), dropped_.end(), drops(column.implicit_rank));
+        for (std::size_t i = 0; i < column.example.size(); ++i) {
+            dropped_[static_cast<std::size_t>(column.example[i])] = drops(column.rank[i]);
+        }
+        for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = 1;
+    } else {
+        for (const std::int32_t example : coverage.all) {
+            const std::int32_t rank = column.rank_of[static_cast<std::size_t>(example)];
+            dropped_[static_cast<std::size_t>(example)] = rank < 0 ? 1 : drops(rank);
+        }
+    }
+    dropped_sample_.resize(coverage.sample.size());
+    std::size_t kept = 0, dropped = 0;
+    for (const std::int32_t example : coverage.sample) {
+        const std::uint8_t drop = dropped_[static_cast<std::size_t>(example)];
+        dropped_sample_[dropped] = example;
+        coverage.sample[kept] = example;
+        dropped += drop;
+        kept += 1 - drop;
+    }
+    coverage.sample.resize(kept);
+    dropped_sample_.resize(dropped);
+    kept = 0;
+    for (const std::int32_t example : coverage.all) {
+        coverage.all[kept] = example;
+        kept += 1 - dropped_[static_cast<std::size_t>(example)];
+    }
+    coverage.all.resize(kept);
+    drop_from_total(coverage, dropped_sample_, gradients, interrupt);
+    for (const std::int32_t example : dropped_sample_) {
+        coverage.weights[static_cast<std::size_t>(example)] = 0.0;
+        coverage.sampled[static_cast<std::size_t>(example)] = 0;
+    }
+}
+
+void Search::partition(const Division& division, const std::vector<std::int32_t>& examples,
+                       std::vector<std::int32_t>& left, std::vector<std::int32_t>& right) {
+    const Column& column = columns_.features[static_cast<std::size_t>(division.condition.feature)];
+    const std::int32_t last = column.last_rank_up_to(division.condition.value);
+    const bool equal = division.condition.op == Operator::equal;
+    const auto goes_right = [&](std::int32_t rank) -> std::uint8_t { return equal ? rank != last : rank > last; };
+    const auto missing = static_cast<std::uint8_t>(!division.missing_left);
+    if (column.rank_of.empty()) {
+        const std::uint8_t implicit = goes_right(column.implicit_rank);
+        for (const std::int32_t example : examples) dropped_[static_cast<std::size_t>(example)] = implicit;
+        for (std::size_t i = 0; i < column.example.size(); ++i) {
+            dropped_[static_cast<std::size_t>(column.example[i])] = goes_right(column.rank[i]);
+        }
+        for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = missing;
+    } else {
+        for (const std::int32_t example : examples) {
+            const std::int32_t rank = column.rank_of[static_cast<std::size_t>(example)];
+            dropped_[static_cast<std::size_t>(example)] = rank < 0 ? missing : goes_right(rank);
+        }
+    }
+    left.resize(examples.size());
+    right.resize(examples.size());
+    std::size_t lefts = 0, rights = 0;
+    for (const std::int32_t example : examples) {
+        const std::uint8_t to_the_right = dropped_[static_cast<std::size_t>(example)];
+        left[lefts] = right[rights] = example;
+        rights += to_the_right;
+        lefts += 1 - to_the_right;
+    }
+    left.resize(lefts);
+    right.resize(rights);
+}
+
+}  // namespace labelboost
