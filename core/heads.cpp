@@ -78,75 +78,105 @@ BinnedSystem::BinnedSystem(const Form& form, const Settings& settings)
       settings_(settings.bins),
       bin_(padded_size(form.labels)),
       bin_size_(form.labels),
-      gradient_(form.labels),
-      criterion_(padded_size(form.labels), 0.0),
-      hessian_(padded_size(form.labels), 0.0) {}
+      of_bins_(form.labels),
+      gradient_(padded_size(form.labels), 0.0),
+      additive_(padded_size(form.labels), 0.0),
+      hessian_(padded_size(form.labels), 0.0),
+      criterion_(padded_size(form.labels), 0.0) {}
 
-std::size_t BinnedSystem::map_labels(const double* gradient, const double* hessian, double noise) {
-    bins_ = static_cast<std::size_t>(active_kernels().map_to_bins(gradient, hessian, form_.labels, l2_, noise, settings_,
-                                                                  bin_.data(), bin_size_.data(), criterion_.data()));
+// In `gradient_` and `hessian_`: of the labels, the latter without the L2 term.
+std::size_t BinnedSystem::map_labels(double noise) {
+    bins_ = static_cast<std::size_t>(active_kernels().map_to_bins(gradient_.data(), hessian_.data(), form_.labels, l2_,
+                                                                  noise, settings_, bin_.data(), bin_size_.data(),
+                                                                  criterion_.data()));
     matrix_.assign(bins_ * bins_, 0.0);
-    std::fill_n(gradient_.begin(), bins_, 0.0);
+    first_.resize(bins_ + 1);
+    std::int32_t mapped = 0;
+    for (std::size_t b = 0; b < bins_; ++b) first_[b] = mapped += bin_size_[b];
+    first_[bins_] = mapped;
+    // Filled from the back: in the end the numbers in `first_` are those of the first labels, not of the last ones.
+    order_.resize(form_.labels);
     for (std::size_t k = 0; k < form_.labels; ++k) {
-        if (bin_[k] >= 0) gradient_[static_cast<std::size_t>(bin_[k])] += gradient[k];
+        if (bin_[k] < 0) continue;
+        order_[static_cast<std::size_t>(--first_[static_cast<std::size_t>(bin_[k])])] = static_cast<std::int32_t>(k);
     }
+    for (std::size_t b = 0; b < bins_; ++b) of_bins_[b] = sum_over_bin(b, gradient_.data(), 0.0);
     return bins_;
 }
 
-std::size_t BinnedSystem::form_system(const double* sums, double noise) {
-    const double* gradient = sums;  // first in both layouts
-    if (form_.joint) {
-        const JointLayout layout(form_.labels);
-        for (std::size_t k = 0; k < form_.labels; ++k) {
-            hessian_[k] = sums[layout.additive() + k] - sums[layout.diagonal(k)];
-        }
-        map_labels(gradient, hessian_.data(), noise);
-        aggregate(sums, matrix_.data());
-    } else {
-        const double* hessian = sums + DiagonalLayout(form_.labels).hessian();
-        map_labels(gradient, hessian, noise);
-        for (std::size_t k = 0; k < form_.labels; ++k) {
-            if (bin_[k] >= 0) matrix_[static_cast<std::size_t>(bin_[k]) * (bins_ + 1)] += std::max(hessian[k], 0.0);
-        }
+// Added to `sum` one by one, the first label of the bin first.
+double BinnedSystem::sum_over_bin(std::size_t b, const double* values, double sum) const {
+    for (std::int32_t t = first_[b + 1]; t-- > first_[b];) {
+        sum += values[static_cast<std::size_t>(order_[static_cast<std::size_t>(t)])];
     }
+    return sum;
+}
+
+std::size_t BinnedSystem::form_system(const double* whole, const double* part, double noise) {
+    const auto take = [&](std::size_t place, AlignedVector& out) {
+        for (std::size_t k = 0; k < form_.labels; ++k) {
+            out[k] = part != nullptr ? whole[place + k] - part[place + k] : whole[place + k];
+        }
+    };
+    if (!form_.joint) {
+        const DiagonalLayout layout(form_.labels);
+        take(layout.gradient(), gradient_);
+        take(layout.hessian(), hessian_);
+        map_labels(noise);
+        for (double& own : hessian_) own = std::max(own, 0.0);
+        add_to_diagonal(hessian_.data());
+        add_l2();
+        return bins_;
+    }
+    const JointLayout layout(form_.labels);
+    take(layout.gradient(), gradient_);
+    take(layout.additive(), additive_);
+    for (std::size_t k = 0; k < form_.labels; ++k) {
+        const std::size_t place = layout.diagonal(k);
+        hessian_[k] = additive_[k] - (part != nullptr ? whole[place] - part[place] : whole[place]);
+    }
+    map_labels(noise);
+    aggregate(whole, part, matrix_.data());
+    add_to_diagonal(settings_.exact ? additive_.data() : hessian_.data());
+    add_l2();
+    return bins_;
+}
+
+// values: by label.
+void BinnedSystem::add_to_diagonal(const double* values) {
+    for (std::size_t b = 0; b < bins_; ++b) {
+        double& own = matrix_[b * (bins_ + 1)];
+        own = sum_over_bin(b, values, own);
+    }
+}
+
+void BinnedSystem::add_l2() {
     for (std::size_t b = 0; b < bins_; ++b) matrix_[b * (bins_ + 1)] += l2_ * bin_size_[b];
-    return bins_;
 }
 
-void BinnedSystem::aggregate(const double* sums, double* matrix) {
-    const std::size_t needed = bins_ * padded_size(form_.labels);
+void BinnedSystem::aggregate(const double* whole, const double* part, double* matrix) {
+    const std::size_t needed = aggregate_scratch_size(form_.labels, bins_);
     if (rows_.size() < needed) rows_.resize(needed);
-    active_kernels().aggregate_joint(sums, form_.labels, bin_.data(), bins_, settings_.exact, rows_.data(), matrix);
+    active_kernels().aggregate_gram(whole, part, form_.labels, order_.data(), first_.data(), bins_, settings_.exact,
+                                    rows_.data(), matrix);
 }
 
 std::size_t BinnedSystem::start_system(const double* profile, double noise) {
     const ProfileLayout layout(form_.labels);
     const double* additive = profile + layout.additive();
-    for (std::size_t k = 0; k < form_.labels; ++k) hessian_[k] = additive[k] - profile[layout.product() + k];
-    map_labels(profile + layout.gradient(), hessian_.data(), noise);
-    for (std::size_t b = 0; b < bins_; ++b) matrix_[b * (bins_ + 1)] = l2_ * bin_size_[b];
-    first_.assign(bins_ + 1, 0);
-    for (std::size_t b = 0; b < bins_; ++b) first_[b + 1] = first_[b] + bin_size_[b];
-    order_.resize(form_.labels);
     for (std::size_t k = 0; k < form_.labels; ++k) {
-        if (bin_[k] < 0) continue;
-        const auto b = static_cast<std::size_t>(bin_[k]);
-        // Filled from the back, the count of what is left to place standing in `bin_size_`.
-        order_[static_cast<std::size_t>(first_[b] + --bin_size_[b])] = static_cast<std::int32_t>(k);
-        matrix_[b * (bins_ + 1)] += settings_.exact ? additive[k] : hessian_[k];
+        gradient_[k] = profile[layout.gradient() + k];
+        hessian_[k] = additive[k] - profile[layout.product() + k];
     }
+    map_labels(noise);
+    add_l2();
+    add_to_diagonal(settings_.exact ? additive : hessian_.data());
     return bins_;
 }
 
 void BinnedSystem::add_larger_region(const double* sums) {
     larger_.resize(bins_ * bins_);
-    aggregate(sums, larger_.data());
-    // Diagonals were taken from the profile; what "exact" adds to them are the pairs of labels within a bin.
-    for (std::size_t k = 0; k < form_.labels; ++k) {
-        if (bin_[k] < 0) continue;
-        const double own = sums[JointLayout(form_.labels).additive() + k];
-        larger_[static_cast<std::size_t>(bin_[k]) * (bins_ + 1)] -= own;
-    }
+    aggregate(sums, nullptr, larger_.data());
     add_products(larger_.data(), bins_);
 }
 
@@ -216,7 +246,7 @@ std::vector<double> complete_head(const Form& form, const Gradients& gradients, 
         form.sets->to_joint(of_sets.data(), sums.data());
     }
     if (settings.use_bins) {
-        binned.form_system(sums.data(), noise);
+        binned.form_system(sums.data(), nullptr, noise);
         return solve_binned(binned, form.labels, noise, interrupt, found);
     }
     if (!form.joint) return unbinned_diagonal_head(sums.data(), form.labels, settings.l2, noise, found);

@@ -34,8 +34,8 @@ class BinnedSystem {
 public:
     BinnedSystem(const Form& form, const Settings& settings);
 
-    // Forms the system of a region from its sums; returns the number of unknowns.
-    std::size_t form_system(const double* sums, double noise);
+    // Forms the system of a region from its sums, `whole - part` if there is a part; returns the number of unknowns.
+    std::size_t form_system(const double* whole, const double* part, double noise);
     // The same in steps for a region in joint form whose Hessian has not been summed up. First from its profile, made
     // without a head; then either the products of its own examples with factor -1 are added, or the sums of a larger
     // region and, with factor 1, the products of the examples that the larger region has in addition.
@@ -47,23 +47,28 @@ public:
     void sum_products(const Gradients& gradients, std::span<const double> weights,
                       std::span<const std::int32_t> examples, double factor, double* products) const;
     std::size_t unknowns() const { return bins_; }
-    double gradient(std::size_t b) const { return gradient_[b]; }
-    // Element of the aggregated Hessian with the L2 term on the diagonal.
+    double gradient(std::size_t b) const { return of_bins_[b]; }
+    // Element of the aggregated Hessian with the L2 term on the diagonal, b <= q.
     double matrix(std::size_t b, std::size_t q) const { return matrix_[b * bins_ + q]; }
     std::int32_t bin(std::size_t label) const { return bin_[label]; }
 
 private:
-    std::size_t map_labels(const double* gradient, const double* hessian, double noise);
-    void aggregate(const double* sums, double* matrix);
+    std::size_t map_labels(double noise);
+    double sum_over_bin(std::size_t b, const double* values, double sum) const;
+    void add_to_diagonal(const double* values);
+    void add_l2();
+    void aggregate(const double* whole, const double* part, double* matrix);
 
     Form form_;
     double l2_;
     BinSettings settings_;
     std::size_t bins_ = 0;
     std::vector<std::int32_t> bin_, bin_size_;
-    std::vector<std::int32_t> order_, first_;  // labels by bin, and where the labels of each bin start
-    std::vector<double> gradient_, matrix_, larger_;
-    AlignedVector criterion_, hessian_, rows_;  // padded
+    std::vector<std::int32_t> order_, first_;  // labels by bin, the last ones first, and where those of each bin start
+    std::vector<double> of_bins_;              // gradients
+    std::vector<double> matrix_, larger_;
+    AlignedVector gradient_, additive_, hessian_, criterion_;  // by label, padded
+    AlignedVector rows_;
 };
 
 }  // namespace labelboost

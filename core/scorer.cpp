@@ -23,7 +23,7 @@ double score_single_joint(const double* sums, std::size_t labels, double l2, dou
 CandidateScorer::CandidateScorer(const Form& form, const Settings& settings)
     : form_(form),
       settings_(settings),
-      sums_((settings.binned_candidates() ? 1 : kLanes) * form.size(), 0.0),
+      sums_(settings.binned_candidates() ? 0 : kLanes * form.size(), 0.0),
       binned_(form, settings) {}
 
 void CandidateScorer::add(const double* whole, const double* part, double* quality) {
@@ -37,8 +37,7 @@ void CandidateScorer::add(const double* whole, const double* part, double* quali
         return;
     }
     if (settings_.binned_candidates()) {
-        if (part != nullptr) kernels.subtract(sums_.data(), whole, part, form_.size());
-        binned_.form_system(part != nullptr ? sums_.data() : whole, noise_);
+        binned_.form_system(whole, part, noise_);
         add_system(quality);
         return;
     }

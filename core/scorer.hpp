@@ -40,7 +40,7 @@ private:
     double noise_ = 0.0;
     Interrupt* interrupt_ = nullptr;
     std::size_t count_ = 0;
-    AlignedVector sums_;                // kLanes candidates; with label bins one
+    AlignedVector sums_;                // kLanes candidates; none with label bins
     double* targets_[kLanes] = {};      // where their qualities belong
     std::size_t unknowns_[kLanes] = {};  // with label bins
     std::vector<double> gathered_;       // their systems, one after the other

@@ -63,7 +63,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     score_packed_flat,
     score_packed_diagonal,
     map_to_bins,
-    aggregate_joint,
+    aggregate_gram,
     add_binned_gram,
     add_heads,
     screen_known,

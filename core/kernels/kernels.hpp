@@ -107,6 +107,7 @@ struct LeapState {
         const float* rows[kLeap];
         float weights[kLeap];
         bool wanted[kLeap];
+        float bounds[kLeap];  // on the qualities of the candidates; -infinity: nothing is known
         std::uint32_t slots[kLeap];
         std::size_t count;
         std::uint32_t feature;
@@ -124,6 +125,10 @@ struct LeapState {
 
     // What is worse than this, by an approximate quality or bound, cannot be the best.
     [[gnu::always_inline]] float limit() const { return (1.0f - 2e-3f) * reached; }
+    // Whether the candidate after the t-th example of a lane may be the best, for all that is known by now.
+    [[gnu::always_inline]] bool is_open(const Lane& lane, std::size_t t) const {
+        return lane.wanted[t] && !(lane.bounds[t] > limit());
+    }
 };
 
 // What is known of the gain of the best head of a region.
@@ -250,9 +255,11 @@ struct Kernels {
                                 double noise, const BinSettings& settings, std::int32_t* bin, std::int32_t* bin_size,
                                 double* scratch);
 
-    // Adds up a joint Hessian over the bins: `hessian` receives the bins x bins matrix (row major, all of it).
-    void (*aggregate_joint)(const double* sums, std::size_t labels, const std::int32_t* bin, std::size_t bins, bool exact,
-                            double* scratch, double* hessian);
+    // Adds up the part of a joint Hessian that is not additive over the bins: `hessian` receives the upper triangle of the
+    // bins x bins matrix (row major); its diagonal is left 0 unless exact. Of the sums `whole - part` if there is a part.
+    // order, first: as below, the last label of a bin first; scratch: aggregate_scratch_size.
+    void (*aggregate_gram)(const double* whole, const double* part, std::size_t labels, const std::int32_t* order,
+                           const std::int32_t* first, std::size_t bins, bool exact, double* scratch, double* hessian);
 
     // hessian (bins rows of padded_size(bins), upper triangle) += factor times the Gram matrix of the examples' gradients,
     // added up over the bins. order: the labels by bin; those of bin b stand from first[b] to first[b + 1]. scratch:
@@ -273,6 +280,10 @@ struct Kernels {
                          const std::uint32_t* members, std::size_t known, double* costs, double* smallest,
                          double* empty);
 };
+
+constexpr std::size_t aggregate_scratch_size(std::size_t labels, std::size_t bins) {
+    return (padded_size(bins) + kLanes) * padded_size(labels) + bins * padded_size(bins);
+}
 
 // So few bins have a way of their own in add_binned_gram.
 constexpr std::size_t kFewBins = 4;

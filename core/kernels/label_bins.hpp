@@ -1,8 +1,8 @@
 // Gradient-based label binning: which labels share a score, and what their common system looks like.
 //
 // Mapping costs O(K). Aggregating adds each row of the K x K sums to the accumulator of its label's bin
-// (contiguous vector additions, K^2 / 2 in all) and then reduces the bins x K result; scattering single
-// pairs of labels would be several times slower.
+// (contiguous vector additions, K^2 / 2 in all, four rows at a time) and then adds up the bins x K result along its rows,
+// eight bins at a time; scattering single pairs of labels, or single labels, would be several times slower.
 #pragma once
 
 #include "simd.hpp"
@@ -89,39 +89,93 @@ std::int32_t map_to_bins(const double* gradient, const double* hessian, std::siz
     return drop_empty_bins(negative.bins + positive.bins, labels, bin, bin_size);
 }
 
-void aggregate_joint(const double* sums, std::size_t labels, const std::int32_t* bin, std::size_t bins, bool exact,
-                     double* scratch, double* hessian) {
+// A row of the Gram matrix of a region, or of what the region has in addition to a part of it.
+template <bool kWithoutPart>
+struct GramRow {
+    std::size_t start;  // columns from this one on are stored
+    const double* whole;
+    const double* part;
+
+    GramRow(const double* all, const double* some, const JointLayout& layout, std::int32_t label)
+        : start(static_cast<std::size_t>(label) / kLanes * kLanes),
+          whole(all + layout.row(static_cast<std::size_t>(label)) - start),
+          part(kWithoutPart ? some + layout.row(static_cast<std::size_t>(label)) - start : nullptr) {}
+
+    Vec at(std::size_t column) const {
+        return kWithoutPart ? load(whole + column) - load(part + column) : load(whole + column);
+    }
+};
+
+// total += the rows of some labels of a bin, from the last label to the first: where all of them have columns, the total
+// is loaded and stored but once. Diagonal blocks hold both triangles: half of each makes every pair of labels count once.
+template <std::size_t kCount, typename Row>
+inline void add_gram_rows(const Row (&rows)[kCount], std::size_t padded, double* total) {
+    for (const Row& row : rows) {
+        store(total + row.start) += 0.5 * row.at(row.start);
+        for (std::size_t c = row.start + kLanes; c <= rows[0].start; c += kLanes) store(total + c) += row.at(c);
+    }
+    for (std::size_t c = rows[0].start + kLanes; c < padded; c += kLanes) {
+        Vec own = load(total + c);
+        for (const Row& row : rows) own += row.at(c);
+        store(total + c) = own;
+    }
+}
+
+// by_bin (bins x labels): the rows of the labels of each bin, added up.
+template <bool kWithoutPart>
+inline void add_rows_of_bins(const double* whole, const double* part, const JointLayout& layout,
+                             const std::int32_t* order, const std::int32_t* first, std::size_t bins, double* by_bin) {
+    using Row = GramRow<kWithoutPart>;
+    const auto row = [&](std::int32_t t) { return Row(whole, part, layout, order[t]); };
+    for (std::size_t b = 0; b < bins; ++b) {
+        double* const total = by_bin + b * layout.padded;
+        std::int32_t t = first[b];
+        for (; t + 4 <= first[b + 1]; t += 4) {
+            const Row rows[4] = {row(t), row(t + 1), row(t + 2), row(t + 3)};
+            add_gram_rows(rows, layout.padded, total);
+        }
+        for (; t < first[b + 1]; ++t) {
+            const Row rows[1] = {row(t)};
+            add_gram_rows(rows, layout.padded, total);
+        }
+    }
+}
+
+// The same along the rows, for eight bins at a time: these are turned so that a label is a vector.
+void aggregate_gram(const double* whole, const double* part, std::size_t labels, const std::int32_t* order,
+                    const std::int32_t* first, std::size_t bins, bool exact, double* scratch, double* hessian) {
     const JointLayout layout(labels);
-    for (std::size_t c = 0; c < bins * layout.padded; c += kLanes) store(scratch + c) = Vec{};
-    for (std::size_t i = 0; i < labels; ++i) {
-        if (bin[i] < 0) continue;
-        const std::size_t start = i / kLanes * kLanes;
-        const double* row = sums + layout.row(i);
-        double* target = scratch + static_cast<std::size_t>(bin[i]) * layout.padded + start;
-        // Diagonal blocks hold both triangles: half of each makes every pair of labels count once.
-        store(target) += 0.5 * load(row);
-        for (std::size_t c = kLanes; c < layout.padded - start; c += kLanes) store(target + c) += load(row + c);
+    const std::size_t stride = padded_size(bins);
+    double* const by_bin = scratch;
+    double* const by_label = by_bin + stride * layout.padded;
+    double* const both = by_label + kLanes * layout.padded;  // bins x stride: each pair of bins in two places
+    for (std::size_t c = 0; c < stride * layout.padded; c += kLanes) store(by_bin + c) = Vec{};
+    if (part != nullptr) {
+        add_rows_of_bins<true>(whole, part, layout, order, first, bins, by_bin);
+    } else {
+        add_rows_of_bins<false>(whole, part, layout, order, first, bins, by_bin);
     }
-    for (std::size_t c = 0; c < bins * bins; ++c) hessian[c] = 0.0;
-    for (std::size_t b = 0; b < bins; ++b) {
-        const double* total = scratch + b * layout.padded;
-        for (std::size_t j = 0; j < labels; ++j) {
-            if (bin[j] >= 0) hessian[b * bins + static_cast<std::size_t>(bin[j])] -= total[j];
+    for (std::size_t b = 0; b < stride; b += kLanes) {
+        for (std::size_t k = 0; k < layout.padded; k += kLanes) {
+            Vec block[kLanes];
+            for (std::size_t i = 0; i < kLanes; ++i) block[i] = load(by_bin + (b + i) * layout.padded + k);
+            transpose(block);
+            for (std::size_t i = 0; i < kLanes; ++i) store(by_label + kLanes * (k + i)) = block[i];
+        }
+        for (std::size_t q = 0; q < bins; ++q) {
+            Vec even = {}, odd = {};  // two chains of additions, as one would wait for itself
+            std::int32_t t = first[q];
+            for (; t + 2 <= first[q + 1]; t += 2) {
+                even += load(by_label + kLanes * static_cast<std::size_t>(order[t]));
+                odd += load(by_label + kLanes * static_cast<std::size_t>(order[t + 1]));
+            }
+            if (t < first[q + 1]) even += load(by_label + kLanes * static_cast<std::size_t>(order[t]));
+            store(both + q * stride + b) = even + odd;
         }
     }
     for (std::size_t b = 0; b < bins; ++b) {
-        for (std::size_t q = 0; q < b; ++q) {
-            const double both = hessian[b * bins + q] + hessian[q * bins + b];
-            hessian[b * bins + q] = both;
-            hessian[q * bins + b] = both;
-        }
-        hessian[b * bins + b] = exact ? 2.0 * hessian[b * bins + b] : 0.0;
-    }
-    for (std::size_t k = 0; k < labels; ++k) {
-        if (bin[k] < 0) continue;
-        double own = sums[layout.additive() + k];
-        if (!exact) own -= sums[layout.diagonal(k)];
-        hessian[static_cast<std::size_t>(bin[k]) * (bins + 1)] += own;
+        hessian[b * (bins + 1)] = exact ? -2.0 * both[b * (stride + 1)] : 0.0;
+        for (std::size_t q = b + 1; q < bins; ++q) hessian[b * bins + q] = -(both[b * stride + q] + both[q * stride + b]);
     }
 }
 

@@ -28,32 +28,34 @@ inline void look_closely(const ScreenTask& task, LeapState& state, float* scratc
     float* const step = scratch;
     const Method method{closer, step + kWide * n};
     const typename Method::Sums sums{n, state.sums};
-    method.start(sums);
     std::size_t longest = 0;
     VecF region = {}, least = {};
     VecFMask by_subtraction = {};
     for (std::size_t lane = 0; lane < state.waiting; ++lane) {
-        const LeapState::Lane& own = state.lanes[lane];
+        LeapState::Lane& own = state.lanes[lane];
+        // Other regions may have reached more since: nothing needs to be added up behind the last candidate that is left.
+        while (own.count > 0 && !state.is_open(own, own.count - 1)) --own.count;
         if (own.count > longest) longest = own.count;
         region[lane] = own.region;
         least[lane] = own.least;
         by_subtraction[lane] = own.least > 0.0f ? -1 : 0;
     }
+    if (longest > 0) method.start(sums);
     for (std::size_t t = 0; t < longest; ++t) {
         const float* rows[kWide];
         for (const float*& row : rows) row = kNoRow;
         VecF weight = {};
-        bool any_wanted = false;
+        bool any_open = false;
         for (std::size_t lane = 0; lane < state.waiting; ++lane) {
             const LeapState::Lane& own = state.lanes[lane];
             if (t >= own.count) continue;
             rows[lane] = own.rows[t];
             weight[lane] = own.weights[t];
-            any_wanted = any_wanted || own.wanted[t];
+            any_open = any_open || state.is_open(own, t);
         }
         gather_rows(rows, n, step);
         region += weight;
-        if (!any_wanted) {
+        if (!any_open) {
             sums.add(step, weight);
             continue;
         }
@@ -63,7 +65,7 @@ inline void look_closely(const ScreenTask& task, LeapState& state, float* scratc
         const VecF decided = unless_in_doubt(quality, doubt);
         for (std::size_t lane = 0; lane < state.waiting; ++lane) {
             const LeapState::Lane& own = state.lanes[lane];
-            if (t >= own.count || !own.wanted[t]) continue;
+            if (t >= own.count || !state.is_open(own, t)) continue;
             const float found = decided[lane];
             if (found > state.limit()) continue;
             state.findings[state.found++] = {own.feature, own.slots[t], found};
@@ -236,7 +238,8 @@ private:
         const VecF limit = broadcast(state_.limit());
         for (std::size_t t = 0; t < leap.count; ++t) open |= (wanted[t] > VecF{}) & (~(bounds[t] > limit) | doubt);
         for (unsigned lanes = negative_bits(open); lanes != 0; lanes &= lanes - 1) {
-            wait(sums, static_cast<std::size_t>(__builtin_ctz(lanes)), region, least, leap);
+            const auto lane = static_cast<std::size_t>(__builtin_ctz(lanes));
+            wait(sums, lane, region, least, leap, doubt[lane] != 0 ? nullptr : bounds);
             if (state_.waiting == kWide) look_closely<Method>(task_, state_, room_);
         }
     }
@@ -253,7 +256,9 @@ private:
         }
     }
 
-    void wait(const WideJoint& sums, std::size_t lane, VecF region, float least, const Leap& leap) const {
+    // bounds: null if there are none for this lane.
+    void wait(const WideJoint& sums, std::size_t lane, VecF region, float least, const Leap& leap,
+              const VecF* bounds) const {
         LeapState::Lane& own = state_.lanes[state_.waiting];
         const ScreenTask& from = list(lane);
         for (std::size_t e = 0; e < size_; e += kWide) state_.sums[e + state_.waiting] = sums.values[e + lane];
@@ -268,6 +273,7 @@ private:
             own.rows[t] = joins ? from.rows[joining] : kNoRow;
             own.weights[t] = joins ? from.weights[joining] : 0.0f;
             own.wanted[t] = is_candidate(from, candidate, leap.back);
+            own.bounds[t] = bounds != nullptr ? bounds[t][lane] : -__builtin_inff();
             own.slots[t] = own.wanted[t] ? from.slots[candidate] ^ (leap.back ? 1U : 0U) : 0;
         }
         ++state_.waiting;
