@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "search.hpp"
 
@@ -46,16 +47,18 @@ void FeatureCandidates::join(const FeatureCandidates& other) {
     checkpoints.insert(checkpoints.end(), other.checkpoints.begin(), other.checkpoints.end());
 }
 
-void Search::list(const Task& task, const Column& column, Scratch& scratch) const {
+// Lists are kept by the thread that takes the first piece; others, which may come before it, have lists of their own.
+void Search::list(const Task& task, const Column& column, Scratch& scratch, Piece piece) const {
     KeptListings& kept = task.kept;
-    scratch.listing = kept.possible ? &kept.listings[scratch.place] : &scratch.own_listing;
-    if (kept.there[scratch.place] != 0) return;
+    const bool keep = kept.possible && piece.number == 0;
+    scratch.listing = keep ? &kept.listings[scratch.place] : &scratch.own_listing;
+    if (keep && kept.there[scratch.place] != 0) return;
     scratch.listing->collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
-    kept.there[scratch.place] = kept.possible ? 1 : 0;
+    if (keep) kept.there[scratch.place] = 1;
 }
 
 void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
-    list(task, column, scratch);
+    list(task, column, scratch, piece);
     Listing& listing = *scratch.listing;
     // Without missing values both sides for them are the same.
     if (scratch.missing_side == Missing::right && listing.missing().empty()) return;
@@ -69,8 +72,8 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
     total_up(task, scratch);
     if (!column.nominal && Screening::possible(form_, settings_) &&
         Screening::pays(listing.examples().size(), listing.splits())) {
-        if (listing.all_listed() && piece.of == 1) {
-            screen_all(task, scratch, out);
+        if (listing.all_listed()) {
+            screen_list(task, scratch, piece, out);
         } else {
             screen_runs(task, scratch, pairs(), out);
         }
@@ -113,6 +116,31 @@ void Search::total_up(const Task& task, Scratch& scratch) const {
     }
 }
 
+// A piece of the wanted candidates, by their numbers. Who takes a later one has to add up everything before it, too, so
+// the earlier ones have more candidates: with r the share of the work that is not adding up, the first p pieces of n have
+// (1 - r^p) / (1 - r^n) of them if all are to take equally long.
+template <typename IsWanted>
+Search::Share Search::share(const Listing& listing, std::span<const CandidatePair> pairs, const IsWanted& is_wanted,
+                            Piece piece) const {
+    std::size_t all = 0, examples = 0, of_run = 0;
+    for (const CandidatePair& pair : pairs) {
+        if (pair.starts_anew) examples += std::exchange(of_run, 0);
+        if (!is_wanted(pair)) continue;
+        ++all;
+        of_run = listing.part(pair).size();
+    }
+    examples += of_run;
+    // To aggregate a system takes about as long as to add three examples, to solve one without bins as K / 2 of them.
+    const double solving = settings_.binned_candidates() || !form_.joint ? 3.0 : static_cast<double>(form_.labels) / 2.0;
+    const double scoring = solving * static_cast<double>(all);
+    const double r = scoring / (scoring + static_cast<double>(examples) + 1.0);
+    const auto boundary = [&](std::size_t p) {
+        const double share = (1.0 - std::pow(r, static_cast<double>(p))) / (1.0 - std::pow(r, static_cast<double>(piece.of)));
+        return p == piece.of ? all : static_cast<std::size_t>(share * static_cast<double>(all) + 0.5);
+    };
+    return {boundary(piece.number), boundary(piece.number + 1)};
+}
+
 // Whatever the piece, sums are added up in the same order, so that they are the same in every bit.
 void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, const Wanted* wanted,
                           FeatureCandidates& out, Piece piece) const {
@@ -121,9 +149,7 @@ void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const Ca
     };
     const auto is_wanted = [&](const CandidatePair& pair) { return target(pair.part_slot) || target(pair.rest_slot()); };
     const ActivityScope summing(scratch.activity, Activity::summing);
-    const auto all = static_cast<std::size_t>(piece.of > 1 ? std::count_if(pairs.begin(), pairs.end(), is_wanted) : 0);
-    const std::size_t first_own = piece.number * all / piece.of;
-    const std::size_t last_own = piece.of > 1 ? (piece.number + 1) * all / piece.of : pairs.size();
+    const auto [first_own, last_own] = piece.of > 1 ? share(*scratch.listing, pairs, is_wanted, piece) : Share{0, pairs.size()};
     std::size_t number = 0;  // of those that are wanted
     for (std::size_t begin = 0; begin < pairs.size() && number < last_own;) {
         const std::size_t next = end_of_run(pairs, begin);
@@ -178,20 +204,28 @@ void Search::count_work(Scratch& scratch, double work, Interrupt& interrupt) {
     interrupt.check();
 }
 
-// All candidates of a numeric feature without an implicit value, in one walk from the front.
-void Search::screen_all(const Task& task, Scratch& scratch, FeatureCandidates& out) const {
+// All candidates of a numeric feature without an implicit value, in one walk from the front. Of two pieces, the first one is
+// walked along from the front and the other one from the back.
+void Search::screen_list(const Task& task, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
     const Listing& listing = *scratch.listing;
-    const std::size_t listed = listing.count_of_first(listing.examples().size());
-    scratch.splits.resize(listing.splits());
+    const auto examples = static_cast<std::uint32_t>(listing.examples().size());
+    const std::size_t listed = listing.count_of_first(examples);
+    const std::uint32_t back = piece.number > 0 ? 1 : 0;
     const std::size_t missing = settings_.trees ? listing.missing_count() : 0;
-    const std::size_t missing_before = scratch.missing_in_part(0) ? missing : 0;
-    for (std::uint32_t s = 0; s < listing.splits(); ++s) {
+    const std::size_t missing_in_part = scratch.missing_in_part(back) ? missing : 0;
+    const auto splits = static_cast<std::uint32_t>(listing.splits());
+    const std::uint32_t middle = piece.of > 1 ? splits / 2 : splits;
+    const std::uint32_t count = back != 0 ? splits - middle : middle;
+    scratch.splits.resize(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const std::uint32_t s = back != 0 ? splits - 1 - i : i;
         const std::uint32_t end = listing.listed_before(s);
-        const std::size_t before = listing.count_of_first(end) + missing_before;
-        const std::size_t behind = listed + missing - before;
-        scratch.splits[s] = {end, 2 * s, eligible(before, behind), eligible(behind, before)};
+        const std::size_t before = listing.count_of_first(end);
+        const std::size_t part = (back != 0 ? listed - before : before) + missing_in_part;
+        const std::size_t rest = listed + missing - part;
+        scratch.splits[i] = {back != 0 ? examples - end : end, 2 * s + back, eligible(part, rest), eligible(rest, part)};
     }
-    walk_along(task, scratch, false, out);
+    walk_along(task, scratch, back != 0, out);
 }
 
 // The candidates of some pairs, in a walk for each run from where its parts begin.

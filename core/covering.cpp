@@ -12,6 +12,13 @@ bool has_shrunk(double weight, double summed_weight) {
     return kMostShrinking * weight < summed_weight;
 }
 
+// Where there is much to add up for each example, few of them are worth a thread's while. Heads are not summed up like that:
+// training goes on from files of former versions with the same heads in every bit.
+std::size_t shortest_part(const Form& form) {
+    constexpr std::size_t kLeastWork = 1U << 20, kLeast = 32;
+    return std::clamp(kLeastWork / form.size(), kLeast, kLengthOfPart);
+}
+
 }  // namespace
 
 void Search::sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients,
@@ -19,7 +26,7 @@ void Search::sum_up(Region& region, const std::vector<double>& weights, const Gr
     const ActivityScope summing(activity(), Activity::summing);
     region.weight = total_weight(weights, region.sample);
     region.summed_weight = region.weight;
-    region.total = sum_examples(form_, gradients, weights, region.sample, pool_, interrupt);
+    region.total = sum_examples(form_, gradients, weights, region.sample, pool_, interrupt, shortest_part(form_));
 }
 
 void Search::sum_up_parts(const Region& whole, Region& left, Region& right, const std::vector<double>& weights,
@@ -46,7 +53,8 @@ void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>
         sum_up(coverage, coverage.weights, gradients, interrupt);
         return;
     }
-    const AlignedVector part = sum_examples(form_, gradients, coverage.weights, dropped, pool_, interrupt);
+    const AlignedVector part =
+        sum_examples(form_, gradients, coverage.weights, dropped, pool_, interrupt, shortest_part(form_));
     active_kernels().subtract(coverage.total.data(), coverage.total.data(), part.data(), form_.size());
     coverage.weight -= weight;
 }

@@ -194,15 +194,9 @@ std::optional<Search::Winner> Search::find_candidates(const Task& task, const st
         scratch.screening.begin_leaps(reach(candidates, incumbent), task.coverage.total);
     }
     if (packs_) screen_packed(task, places, candidates);
-    if (pool_.size() == 1) {
-        for_each_feature(order, [&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
-            if (!feature.screened && !feature.by_histogram) scan(task, column, scratch, {0, 1}, feature);
-        });
-    } else {
-        scan_in_pieces(task, places, order, candidates);
-    }
+    scan_all(task, places, order, candidates);
     if (packs_ || Screening::possible(form_, settings_)) {
-        take_findings(task, candidates);
+        take_findings(candidates);
         const double worst = (1.0 - kScreenMargin) * reach(candidates, incumbent);
         std::vector<std::size_t> promising;
         for (const std::size_t i : order) {
@@ -263,8 +257,8 @@ std::optional<Search::Winner> Search::only_possible(double limit,
 
 // Features are few, and one may take as long as several others: long ones, and the last ones, are cut in two, so that
 // threads rarely wait for each other.
-void Search::scan_in_pieces(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
-                            std::vector<FeatureCandidates>& candidates) {
+void Search::scan_all(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
+                      std::vector<FeatureCandidates>& candidates) {
     constexpr std::size_t kPieces = 2;
     struct Part {
         std::size_t place;
@@ -279,25 +273,22 @@ void Search::scan_in_pieces(const Task& task, const std::vector<Place>& places, 
         total += column(places[i]).example.size();
     }
     std::vector<Part> parts;
-    std::vector<std::size_t> cut;
     for (std::size_t number = 0; number < left.size(); ++number) {
         const std::size_t i = left[number];
         const bool is_long = kPieces * pool_.size() * column(places[i]).example.size() > total;
-        const std::size_t pieces = is_long || number + pool_.size() >= left.size() ? kPieces : 1;
-        if (pieces > 1) cut.push_back(i);
+        const bool cut = pool_.size() > 1 && (is_long || number + pool_.size() >= left.size());
+        const std::size_t pieces = cut ? kPieces : 1;
         for (std::size_t piece = 0; piece < pieces; ++piece) parts.push_back({i, {piece, pieces}, {}});
     }
-    if (task.kept.possible) {  // before several threads need them at once
-        pool_.run(cut.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
-            Scratch& scratch = scratch_for(places, cut[number], thread);
-            list(task, column(places[cut[number]]), scratch);
-            scratch.listing->pairs();
+    pool_.run(
+        parts.size(), task.interrupt,
+        [&](std::size_t number, std::size_t thread) {
+            Part& part = parts[number];
+            scan(task, column(places[part.place]), scratch_for(places, part.place, thread), part.piece, part.found);
+        },
+        [&](std::size_t thread) {
+            scratch_[thread].screening.finish_leaps(kNoise * task.coverage.weight, scratch_[thread].activity);
         });
-    }
-    pool_.run(parts.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
-        Part& part = parts[number];
-        scan(task, column(places[part.place]), scratch_for(places, part.place, thread), part.piece, part.found);
-    });
     flush();
     for (Part& part : parts) {
         if (part.piece.number == 0) {
@@ -327,10 +318,7 @@ Search::Scratch& Search::scratch_for(const std::vector<Place>& places, std::size
 }
 
 // Hands what was found by leaps to the features that it belongs to.
-void Search::take_findings(const Task& task, std::vector<FeatureCandidates>& candidates) {
-    pool_.run(scratch_.size(), task.interrupt, [&](std::size_t number, std::size_t) {
-        scratch_[number].screening.finish_leaps(kNoise * task.coverage.weight, scratch_[number].activity);
-    });
+void Search::take_findings(std::vector<FeatureCandidates>& candidates) const {
     for (const Scratch& scratch : scratch_) {
         for (const ScreenFinding& finding : scratch.screening.findings()) {
             FeatureCandidates& feature = candidates[finding.feature];

@@ -242,19 +242,24 @@ private:
     void screen_packed(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
     double best_known(const FeatureCandidates& feature) const;
     std::vector<std::size_t> longest_first(const std::vector<Place>& places) const;
-    void scan_in_pieces(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
-                        std::vector<FeatureCandidates>& candidates);
+    void scan_all(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
+                  std::vector<FeatureCandidates>& candidates);
     void flush();
     void score_rest(std::vector<FeatureCandidates>& candidates);
     Scratch& scratch_for(const std::vector<Place>& places, std::size_t i, std::size_t thread);
-    void take_findings(const Task& task, std::vector<FeatureCandidates>& candidates);
-    // Lists the examples of the feature at `scratch.place`.
-    void list(const Task& task, const Column& column, Scratch& scratch) const;
+    void take_findings(std::vector<FeatureCandidates>& candidates) const;
+    // Lists the examples of the feature at `scratch.place`, for a piece of it.
+    void list(const Task& task, const Column& column, Scratch& scratch, Piece piece = {0, 1}) const;
     void scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
+    struct Share {
+        std::size_t begin, end;
+    };
+    template <typename IsWanted>
+    Share share(const Listing& listing, std::span<const CandidatePair> pairs, const IsWanted& is_wanted, Piece piece) const;
     // wanted: which candidates to score, of which this is a piece; null for all.
     void scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, const Wanted* wanted,
                       FeatureCandidates& out, Piece piece = {0, 1}) const;
-    void screen_all(const Task& task, Scratch& scratch, FeatureCandidates& out) const;
+    void screen_list(const Task& task, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
     void screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                      FeatureCandidates& out) const;
     // Screens the splits in `scratch`.

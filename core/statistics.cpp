@@ -70,11 +70,12 @@ void add_many_examples(const Form& form, const Gradients& gradients, std::span<c
 }
 
 AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t size, ThreadPool& pool,
-                           Interrupt& interrupt, const AddPart& add) {
+                           Interrupt& interrupt, const AddPart& add, std::size_t shortest) {
     // Parts of a fixed size are added up each on their own and then in order, whoever computed them.
-    constexpr std::size_t kSmallestPart = 512;
-    constexpr std::size_t kMostParts = 16;
-    const std::size_t parts = std::clamp<std::size_t>(examples.size() / kSmallestPart, 1, kMostParts);
+    constexpr std::size_t kMostParts = 16, kMostShort = 4;
+    const std::size_t count = examples.size();
+    const std::size_t parts =
+        std::clamp<std::size_t>(std::max(count / kLengthOfPart, std::min(count / shortest, kMostShort)), 1, kMostParts);
     AlignedVector total(size, 0.0);
     if (parts == 1) {
         add(examples, total.data());
@@ -98,10 +99,12 @@ AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t s
 }
 
 AlignedVector sum_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
-                           std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
-    return sum_in_parts(examples, form.size(), pool, interrupt, [&](std::span<const std::int32_t> part, double* sums) {
+                           std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt,
+                           std::size_t shortest) {
+    const auto add = [&](std::span<const std::int32_t> part, double* sums) {
         add_many_examples(form, gradients, weights, part, sums, interrupt);
-    });
+    };
+    return sum_in_parts(examples, form.size(), pool, interrupt, add, shortest);
 }
 
 AlignedVector sum_profile(const Gradients& gradients, std::span<const double> weights,

@@ -53,11 +53,16 @@ public:
 
     // Runs task(i, thread) for every i in [0, tasks), the calling thread being thread 0. Which thread runs
     // which task is left open, so results must be stored by i. The first exception is thrown again here.
-    void run(std::size_t tasks, Interrupt& interrupt, const std::function<void(std::size_t, std::size_t)>& task);
+    using Task = std::function<void(std::size_t, std::size_t)>;
+    void run(std::size_t tasks, Interrupt& interrupt, const Task& task);
+    // The same, and each thread that may have run a task calls finish(thread) when there are no more tasks for it.
+    using Finish = std::function<void(std::size_t)>;
+    void run(std::size_t tasks, Interrupt& interrupt, const Task& task, const Finish& finish);
 
 private:
     static constexpr int kClosed = -1;
 
+    void run(std::size_t tasks, Interrupt& interrupt, const Task& task, const Finish* finish);
     void work(std::size_t thread);
     void take_tasks(std::size_t thread);
     void wait_for_work(unsigned seen);
@@ -67,7 +72,8 @@ private:
     void close_when_done(Interrupt& interrupt);
 
     std::vector<std::thread> workers_;
-    const std::function<void(std::size_t, std::size_t)>* task_ = nullptr;
+    const Task* task_ = nullptr;
+    const Finish* finish_ = nullptr;  // null: there is nothing to finish
     std::size_t tasks_ = 0;
     std::atomic<std::size_t> next_{0};
     std::atomic<int> helpers_{kClosed};     // workers that take part, while there is work to take part in
