@@ -77,7 +77,7 @@ public:
     }
 
 private:
-    void list_by_sorting(const Column& column, const std::vector<std::int32_t>& sample);
+    void list_by_marking(const Column& column, const std::vector<std::int32_t>& sample);
     void list_by_filtering(const Column& column, const std::vector<std::uint8_t>& sampled);
     void find_groups(const Column& column, std::size_t covered);
     void count_splits(const Column& column, std::uint32_t covered, std::uint32_t missing);
@@ -90,7 +90,8 @@ private:
 
     std::size_t listed_ = 0;
     std::vector<std::int32_t> example_, rank_;
-    std::vector<std::uint64_t> keys_;
+    std::vector<std::uint64_t> marks_;                       // a bit by rank: whether any covered example has it
+    std::vector<std::int32_t> first_of_rank_, next_of_rank_;  // by marked rank, and by number in the sample
     std::vector<Group> groups_;
     std::size_t splits_ = 0;
     bool nominal_ = false;
