@@ -130,12 +130,13 @@ Search::Share Search::share(const Listing& listing, std::span<const CandidatePai
         of_run = listing.part(pair).size();
     }
     examples += of_run;
-    // To aggregate a system takes about as long as to add three examples, to solve one without bins as K / 2 of them.
-    const double solving = settings_.binned_candidates() || !form_.joint ? 3.0 : static_cast<double>(form_.labels) / 2.0;
-    const double scoring = solving * static_cast<double>(all);
+    // Reckoned in operations: to aggregate a system is worth three examples that are added, to solve one without bins K / 2.
+    const bool aggregated = settings_.binned_candidates() || !form_.joint;
+    const double scoring = static_cast<double>(all) * (aggregated ? 3.0 : static_cast<double>(form_.labels) / 2.0);
     const double r = scoring / (scoring + static_cast<double>(examples) + 1.0);
+    const auto up_to = [&](std::size_t p) { return 1.0 - std::pow(r, static_cast<double>(p)); };
     const auto boundary = [&](std::size_t p) {
-        const double share = (1.0 - std::pow(r, static_cast<double>(p))) / (1.0 - std::pow(r, static_cast<double>(piece.of)));
+        const double share = up_to(p) / up_to(piece.of);
         return p == piece.of ? all : static_cast<std::size_t>(share * static_cast<double>(all) + 0.5);
     };
     return {boundary(piece.number), boundary(piece.number + 1)};
@@ -149,7 +150,8 @@ void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const Ca
     };
     const auto is_wanted = [&](const CandidatePair& pair) { return target(pair.part_slot) || target(pair.rest_slot()); };
     const ActivityScope summing(scratch.activity, Activity::summing);
-    const auto [first_own, last_own] = piece.of > 1 ? share(*scratch.listing, pairs, is_wanted, piece) : Share{0, pairs.size()};
+    const auto [first_own, last_own] =
+        piece.of > 1 ? share(*scratch.listing, pairs, is_wanted, piece) : Share{0, pairs.size()};
     std::size_t number = 0;  // of those that are wanted
     for (std::size_t begin = 0; begin < pairs.size() && number < last_own;) {
         const std::size_t next = end_of_run(pairs, begin);
@@ -204,8 +206,8 @@ void Search::count_work(Scratch& scratch, double work, Interrupt& interrupt) {
     interrupt.check();
 }
 
-// All candidates of a numeric feature without an implicit value, in one walk from the front. Of two pieces, the first one is
-// walked along from the front and the other one from the back.
+// All candidates of a numeric feature without an implicit value, in one walk from the front. Of two pieces, neither of them
+// without a split, the first one is walked along from the front and the other one from the back.
 void Search::screen_list(const Task& task, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
     const Listing& listing = *scratch.listing;
     const auto examples = static_cast<std::uint32_t>(listing.examples().size());

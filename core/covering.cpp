@@ -12,8 +12,8 @@ bool has_shrunk(double weight, double summed_weight) {
     return kMostShrinking * weight < summed_weight;
 }
 
-// Where there is much to add up for each example, few of them are worth a thread's while. Heads are not summed up like that:
-// training goes on from files of former versions with the same heads in every bit.
+// Where there is much to add up for each example, few of them are worth a thread's while. Heads are not summed up like
+// that: training goes on from files of former versions with the same heads in every bit.
 std::size_t shortest_part(const Form& form) {
     constexpr std::size_t kLeastWork = 1U << 20, kLeast = 32;
     return std::clamp(kLeastWork / form.size(), kLeast, kLengthOfPart);

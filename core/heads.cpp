@@ -84,8 +84,8 @@ BinnedSystem::BinnedSystem(const Form& form, const Settings& settings)
       hessian_(padded_size(form.labels), 0.0),
       criterion_(padded_size(form.labels), 0.0) {}
 
-// In `gradient_` and `hessian_`: of the labels, the latter without the L2 term.
-std::size_t BinnedSystem::map_labels(double noise) {
+// By the labels' gradients and second derivatives, without the L2 term, in `gradient_` and `hessian_`.
+void BinnedSystem::map_labels(double noise) {
     bins_ = static_cast<std::size_t>(active_kernels().map_to_bins(gradient_.data(), hessian_.data(), form_.labels, l2_,
                                                                   noise, settings_, bin_.data(), bin_size_.data(),
                                                                   criterion_.data()));
@@ -101,7 +101,6 @@ std::size_t BinnedSystem::map_labels(double noise) {
         order_[static_cast<std::size_t>(--first_[static_cast<std::size_t>(bin_[k])])] = static_cast<std::int32_t>(k);
     }
     for (std::size_t b = 0; b < bins_; ++b) of_bins_[b] = sum_over_bin(b, gradient_.data(), 0.0);
-    return bins_;
 }
 
 // Added to `sum` one by one, the first label of the bin first.

@@ -53,7 +53,7 @@ public:
     std::int32_t bin(std::size_t label) const { return bin_[label]; }
 
 private:
-    std::size_t map_labels(double noise);
+    void map_labels(double noise);
     double sum_over_bin(std::size_t b, const double* values, double sum) const;
     void add_to_diagonal(const double* values);
     void add_l2();

@@ -6,8 +6,8 @@
 namespace labelboost {
 namespace {
 
-// Filtering a sorted list costs a step per listed example, marking ranks about eight per covered one and a look at sixty-four
-// ranks at a time.
+// Filtering a sorted list costs a step per listed example, marking ranks about eight per covered one, and one for every
+// sixty-four ranks.
 bool cheaper_to_mark(std::size_t covered, std::size_t listed) { return 8 * covered + listed / 64 < listed; }
 
 bool is_implicit(const Listing::Group& group) { return group.begin == group.end; }

@@ -62,23 +62,17 @@ ThreadPool::~ThreadPool() {
     for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::run(std::size_t tasks, Interrupt& interrupt, const Task& task) { run(tasks, interrupt, task, nullptr); }
-
 void ThreadPool::run(std::size_t tasks, Interrupt& interrupt, const Task& task, const Finish& finish) {
-    run(tasks, interrupt, task, &finish);
-}
-
-void ThreadPool::run(std::size_t tasks, Interrupt& interrupt, const Task& task, const Finish* finish) {
     if (workers_.empty() || tasks <= 1) {
         for (std::size_t i = 0; i < tasks; ++i) {
             interrupt.check();
             task(i, 0);
         }
-        if (finish != nullptr) (*finish)(0);
+        if (finish) finish(0);
         return;
     }
     task_ = &task;
-    finish_ = finish;
+    finish_ = &finish;
     tasks_ = tasks;
     next_ = 0;
     error_ = nullptr;
@@ -96,7 +90,7 @@ void ThreadPool::run(std::size_t tasks, Interrupt& interrupt, const Task& task, 
 void ThreadPool::take_tasks(std::size_t thread) {
     try {
         for (std::size_t i = next_++; i < tasks_; i = next_++) (*task_)(i, thread);
-        if (finish_ != nullptr) (*finish_)(thread);
+        if (*finish_) (*finish_)(thread);
     } catch (...) {
         next_ = tasks_;  // the remaining tasks are pointless
         const std::lock_guard lock(mutex_);

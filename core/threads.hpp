@@ -53,16 +53,14 @@ public:
 
     // Runs task(i, thread) for every i in [0, tasks), the calling thread being thread 0. Which thread runs
     // which task is left open, so results must be stored by i. The first exception is thrown again here.
+    // Each thread that may have run a task calls finish(thread), if there is one, when there are no more tasks for it.
     using Task = std::function<void(std::size_t, std::size_t)>;
-    void run(std::size_t tasks, Interrupt& interrupt, const Task& task);
-    // The same, and each thread that may have run a task calls finish(thread) when there are no more tasks for it.
     using Finish = std::function<void(std::size_t)>;
-    void run(std::size_t tasks, Interrupt& interrupt, const Task& task, const Finish& finish);
+    void run(std::size_t tasks, Interrupt& interrupt, const Task& task, const Finish& finish = {});
 
 private:
     static constexpr int kClosed = -1;
 
-    void run(std::size_t tasks, Interrupt& interrupt, const Task& task, const Finish* finish);
     void work(std::size_t thread);
     void take_tasks(std::size_t thread);
     void wait_for_work(unsigned seen);
@@ -73,7 +71,7 @@ private:
 
     std::vector<std::thread> workers_;
     const Task* task_ = nullptr;
-    const Finish* finish_ = nullptr;  // null: there is nothing to finish
+    const Finish* finish_ = nullptr;
     std::size_t tasks_ = 0;
     std::atomic<std::size_t> next_{0};
     std::atomic<int> helpers_{kClosed};     // workers that take part, while there is work to take part in
