@@ -34,6 +34,9 @@ bool Anchor::prepare(const AlignedVector& total, double noise, Interrupt& interr
     double* product = profile_.data() + layout.product();
     if (settings_.binned_candidates()) {
         for (std::size_t k = 0; k < form_.labels; ++k) product[k] = total[joint.diagonal(k)];
+        trial_.start(profile_.data(), noise, nullptr);
+        trial_.multiply_region(total.data());
+        trial_.bounds();
         return true;
     }
     if (!solve_total(total, interrupt)) return false;

@@ -15,6 +15,7 @@
 #include "settings.hpp"
 #include "statistics.hpp"
 #include "tiles.hpp"
+#include "trial_head.hpp"
 
 namespace labelboost {
 
@@ -28,7 +29,8 @@ bool bounds_pay(std::size_t labels);
 // What a rule covers at present: its profile and, without label bins, its solved system. Shared by all threads.
 class Anchor {
 public:
-    Anchor(const Form& form, const Settings& settings) : form_(form), settings_(settings) {}
+    Anchor(const Form& form, const Settings& settings)
+        : form_(form), settings_(settings), trial_(form.of_systems(), settings) {}
 
     // False if the system is singular to the last digit.
     bool prepare(const AlignedVector& total, double noise, Interrupt& interrupt);
@@ -37,6 +39,8 @@ public:
     // The best head, padded with zeros; null with label bins, where every candidate has bins of its own.
     const double* head() const { return head_.empty() ? nullptr : head_.data(); }
     double quality() const { return quality_; }  // with that head
+    // With label bins: the products of a head that is nearly the best (see TrialHead).
+    const double* products() const { return trial_.products(); }
     double noise() const { return noise_; }
     // step = A^-1 residual, for which the system is inverted first; not needed unless a rest has to be settled.
     void prepare_steps(Interrupt& interrupt);
@@ -48,6 +52,7 @@ private:
     Form form_;
     const Settings& settings_;
     double noise_ = 0.0, quality_ = 0.0;
+    TrialHead trial_;
     AlignedVector profile_, head_, system_, inverse_;
 };
 

@@ -100,15 +100,8 @@ void BinnedSystem::map_labels(double noise) {
         if (bin_[k] < 0) continue;
         order_[static_cast<std::size_t>(--first_[static_cast<std::size_t>(bin_[k])])] = static_cast<std::int32_t>(k);
     }
-    for (std::size_t b = 0; b < bins_; ++b) of_bins_[b] = sum_over_bin(b, gradient_.data(), 0.0);
-}
-
-// Added to `sum` one by one, the first label of the bin first.
-double BinnedSystem::sum_over_bin(std::size_t b, const double* values, double sum) const {
-    for (std::int32_t t = first_[b + 1]; t-- > first_[b];) {
-        sum += values[static_cast<std::size_t>(order_[static_cast<std::size_t>(t)])];
-    }
-    return sum;
+    std::fill_n(of_bins_.begin(), bins_, 0.0);
+    add_over_bins(gradient_.data(), of_bins_.data());
 }
 
 std::size_t BinnedSystem::form_system(const double* whole, const double* part, double noise) {
@@ -139,14 +132,6 @@ std::size_t BinnedSystem::form_system(const double* whole, const double* part, d
     add_to_diagonal(settings_.exact ? additive_.data() : hessian_.data());
     add_l2();
     return bins_;
-}
-
-// values: by label.
-void BinnedSystem::add_to_diagonal(const double* values) {
-    for (std::size_t b = 0; b < bins_; ++b) {
-        double& own = matrix_[b * (bins_ + 1)];
-        own = sum_over_bin(b, values, own);
-    }
 }
 
 void BinnedSystem::add_l2() {

@@ -51,11 +51,23 @@ public:
     // Element of the aggregated Hessian with the L2 term on the diagonal, b <= q.
     double matrix(std::size_t b, std::size_t q) const { return matrix_[b * bins_ + q]; }
     std::int32_t bin(std::size_t label) const { return bin_[label]; }
+    std::int32_t bin_size(std::size_t b) const { return bin_size_[b]; }
+    // The labels by bin, the last ones first, and where those of each bin start.
+    const std::int32_t* order() const { return order_.data(); }
+    const std::int32_t* first() const { return first_.data(); }
+    // sums (by bin) += values (by label).
+    void add_over_bins(const double* values, double* sums) const { scatter(values, sums, 1); }
 
 private:
     void map_labels(double noise);
-    double sum_over_bin(std::size_t b, const double* values, double sum) const;
-    void add_to_diagonal(const double* values);
+    // One label after the other, those of a bin to a sum that is `step` behind that of the bin before. Not bin by bin: the
+    // processor would rarely guess where the next one begins.
+    void scatter(const double* values, double* sums, std::size_t step) const {
+        for (std::size_t k = 0; k < form_.labels; ++k) {
+            if (bin_[k] >= 0) sums[static_cast<std::size_t>(bin_[k]) * step] += values[k];
+        }
+    }
+    void add_to_diagonal(const double* values) { scatter(values, matrix_.data(), bins_ + 1); }
     void add_l2();
     void aggregate(const double* whole, const double* part, double* matrix);
 
@@ -64,7 +76,7 @@ private:
     BinSettings settings_;
     std::size_t bins_ = 0;
     std::vector<std::int32_t> bin_, bin_size_;
-    std::vector<std::int32_t> order_, first_;  // labels by bin, the last ones first, and where those of each bin start
+    std::vector<std::int32_t> order_, first_;
     std::vector<double> of_bins_;              // gradients
     std::vector<double> matrix_, larger_;
     AlignedVector gradient_, additive_, hessian_, criterion_;  // by label, padded

@@ -24,8 +24,8 @@ void for_each_group(std::span<const std::size_t> features, const Bytes& bytes, c
 
 }  // namespace
 
-double Search::reach(const std::vector<FeatureCandidates>& candidates, double incumbent) {
-    double quality = incumbent;
+double Search::reach(const Task& task, const std::vector<FeatureCandidates>& candidates) {
+    double quality = task.incumbent.worst;
     for (const FeatureCandidates& feature : candidates) quality = std::min({quality, feature.best, feature.attained});
     return quality;
 }
@@ -77,7 +77,7 @@ void Search::bound_by_histograms(const Task& task, const std::vector<Place>& pla
 }
 
 // Bounds are worth their while if they rule out most features; where they did not lately, they are left out for a time.
-void Search::rule_out(const Task& task, const std::vector<Place>& places, double incumbent,
+void Search::rule_out(const Task& task, const std::vector<Place>& places,
                       std::vector<FeatureCandidates>& candidates) {
     constexpr std::size_t kFewOpen = 8, kMostSkipped = 63;
     if (bounds_skipped_ < bounds_to_skip_) {
@@ -86,7 +86,7 @@ void Search::rule_out(const Task& task, const std::vector<Place>& places, double
     }
     bounds_skipped_ = 0;
     bound_by_histograms(task, places, candidates);
-    const double limit = (1.0 - kBoundMargin) * reach(candidates, incumbent);
+    const double limit = (1.0 - kBoundMargin) * reach(task, candidates);
     const std::size_t count = task.coverage.sample.size();
     std::size_t bounded = 0, wide_open = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {

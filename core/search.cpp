@@ -63,19 +63,17 @@ double Search::best_known(const FeatureCandidates& feature) const {
     return best;
 }
 
-bool Search::is_better(double quality, QualityRange incumbent, double root_noise, const Task& task) {
-    if (quality < less_rounding(incumbent.best, root_noise)) return true;
-    if (!incumbent.is_exact() && quality < less_rounding(incumbent.worst, root_noise)) {
-        return quality < less_rounding(this->quality(task.coverage, task.interrupt), root_noise);
+bool Search::is_better(double quality, const Task& task) {
+    if (quality < less_rounding(task.incumbent.best, task.root_noise)) return true;
+    if (!task.incumbent.is_exact() && quality < less_rounding(task.incumbent.worst, task.root_noise)) {
+        return quality < less_rounding(this->quality(task.coverage, task.interrupt), task.root_noise);
     }
     return false;
 }
 
 std::optional<Search::Winner> Search::best_candidate(const Task& task, const std::vector<Place>& places,
-                                                     QualityRange incumbent, double root_noise,
                                                      std::vector<FeatureCandidates>& candidates) {
-    const double must_beat = less_rounding(incumbent.best, root_noise);
-    if (const auto only = find_candidates(task, places, incumbent.worst, must_beat, candidates)) return only;
+    if (const auto only = find_candidates(task, places, candidates)) return only;
     const double best = best_of_all(candidates);
     if (best == kInfinity) return std::nullopt;
     const double equal = best + kTie * std::abs(best);
@@ -84,7 +82,7 @@ std::optional<Search::Winner> Search::best_candidate(const Task& task, const std
         std::size_t position = 0;
         while (!(candidates[i].value(position, settings_.trees) <= equal)) ++position;
         const double found = candidates[i].value(position, settings_.trees);
-        if (!is_better(found, incumbent, root_noise, task)) return std::nullopt;
+        if (!is_better(found, task)) return std::nullopt;
         return Winner{i, position, {found, found}};
     }
     return std::nullopt;
@@ -96,9 +94,8 @@ std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const
     std::vector<Place> places;
     for (const std::int32_t feature : features) places.push_back({feature, Missing::dropped});
     std::vector<FeatureCandidates> candidates(places.size());
-    const Task task = start(coverage, gradients, places, interrupt);
-    if (!incumbent.is_exact() && anchored_ && anchor_.head() != nullptr) incumbent = {anchor_.quality(), anchor_.quality()};
-    const auto winner = best_candidate(task, places, incumbent, root_noise, candidates);
+    const Task task = start(coverage, gradients, places, incumbent, root_noise, interrupt);
+    const auto winner = best_candidate(task, places, candidates);
     if (!winner) return std::nullopt;
     return Refinement{condition(task, places[winner->place], *winner), winner->quality};
 }
@@ -112,8 +109,8 @@ std::optional<Search::Division> Search::divide(const Coverage& coverage, const G
         if (!column(places.back()).missing.empty()) places.push_back({feature, Missing::right});
     }
     std::vector<FeatureCandidates> candidates(places.size());
-    const Task task = start(coverage, gradients, places, interrupt);
-    const auto winner = best_candidate(task, places, {incumbent, incumbent}, root_noise, candidates);
+    const Task task = start(coverage, gradients, places, {incumbent, incumbent}, root_noise, interrupt);
+    const auto winner = best_candidate(task, places, candidates);
     if (!winner) return std::nullopt;
     const Place& place = places[winner->place];
     const std::vector<double>& quality = candidates[winner->place].quality;
@@ -149,7 +146,7 @@ Condition Search::condition(const Task& task, const Place& place, const Winner& 
 }
 
 Search::Task Search::start(const Coverage& coverage, const Gradients& gradients, const std::vector<Place>& places,
-                           Interrupt& interrupt) {
+                           QualityRange incumbent, double root_noise, Interrupt& interrupt) {
     constexpr std::size_t kMostListed = 1U << 17;
     std::size_t listed = 0;
     for (const Place& place : places) listed += column(place).example.size();
@@ -159,7 +156,8 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
     reached_ = 0.0f;
     const ActivityScope evaluating(activity(), Activity::evaluating);
     anchored_ = form_.with_slack && anchor_.prepare(coverage.total, kNoise * coverage.weight, interrupt);
-    return {coverage, gradients, interrupt, kept_, reached_};
+    if (!incumbent.is_exact() && anchored_ && anchor_.head() != nullptr) incumbent = {anchor_.quality(), anchor_.quality()};
+    return {coverage, gradients, incumbent, root_noise, interrupt, kept_, reached_};
 }
 
 // Positions of the features such that threads get the most work first, and little is left when the first one runs dry.
@@ -177,8 +175,8 @@ std::vector<std::size_t> Search::longest_first(const std::vector<Place>& places)
 // Unless only one candidate is left at some point, in the end the qualities of all that come within rounding of the best
 // are exact; candidates that are certainly worse than that, or than the incumbent, may have an infinite one.
 std::optional<Search::Winner> Search::find_candidates(const Task& task, const std::vector<Place>& places,
-                                                      double incumbent, double must_beat,
                                                       std::vector<FeatureCandidates>& candidates) {
+    const double must_beat = less_rounding(task.incumbent.best, task.root_noise);
     const std::vector<std::size_t> order = longest_first(places);
     const auto for_each_feature = [&](std::span<const std::size_t> features, const auto& work) {
         pool_.run(features.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
@@ -188,16 +186,16 @@ std::optional<Search::Winner> Search::find_candidates(const Task& task, const st
         score_rest(candidates);
     };
     const double noise = kNoise * task.coverage.weight;
-    if (anchored_) rule_out(task, places, incumbent, candidates);
+    if (anchored_) rule_out(task, places, candidates);
     for (Scratch& scratch : scratch_) {
         scratch.scorer.begin(noise, task.interrupt);
-        scratch.screening.begin_leaps(reach(candidates, incumbent), task.coverage.total);
+        scratch.screening.begin_leaps(reach(task, candidates), task.coverage.total);
     }
     if (packs_) screen_packed(task, places, candidates);
     scan_all(task, places, order, candidates);
     if (packs_ || Screening::possible(form_, settings_)) {
         take_findings(candidates);
-        const double worst = (1.0 - kScreenMargin) * reach(candidates, incumbent);
+        const double worst = (1.0 - kScreenMargin) * reach(task, candidates);
         std::vector<std::size_t> promising;
         for (const std::size_t i : order) {
             if (candidates[i].drop_all_behind(worst)) promising.push_back(i);
@@ -210,11 +208,11 @@ std::optional<Search::Winner> Search::find_candidates(const Task& task, const st
     }
     // Only now, as bounds must be compared with exact qualities, not with screened ones.
     if (anchored_) {
-        const auto only = only_possible((1.0 - kBoundMargin) * reach(candidates, incumbent), candidates);
+        const auto only = only_possible((1.0 - kBoundMargin) * reach(task, candidates), candidates);
         if (only && only->quality.worst < must_beat) return only;
         // The rests are the better ones as a rule: what they reach spares most parts a closer look.
         for (const Side side : {Side::rest, Side::part}) {
-            settle(task, places, incumbent, side, candidates);
+            settle(task, places, side, candidates);
             score_rest(candidates);
         }
     }

@@ -19,6 +19,7 @@
 #include "settings.hpp"
 #include "statistics.hpp"
 #include "threads.hpp"
+#include "trial_head.hpp"
 
 namespace labelboost {
 
@@ -153,6 +154,7 @@ private:
         CandidateScorer scorer;
         Screening screening;
         ProfileWalk walk;
+        TrialHead trial;
         Listing own_listing;
         Listing* listing = nullptr;  // of the feature at hand: its own, or one that is kept
         AlignedVector total;        // of all covered examples with a value, in the form of systems
@@ -173,6 +175,7 @@ private:
             : scorer(form.of_systems(), settings),
               screening(form, settings),
               walk(form, settings),
+              trial(form.of_systems(), settings),
               total(form.of_systems().size()),
               sums(form.size()),
               joint(form.sets != nullptr ? form.of_systems().size() : 0),
@@ -200,6 +203,8 @@ private:
     struct Task {
         const Coverage& coverage;
         const Gradients& gradients;
+        QualityRange incumbent;
+        double root_noise;
         Interrupt& interrupt;
         KeptListings& kept;
         std::atomic<float>& reached;  // by leaps, of all threads: what is worse need not be looked at
@@ -213,15 +218,15 @@ private:
     // The condition of a candidate.
     Condition condition(const Task& task, const Place& place, const Winner& winner);
     // The first of the best candidates, if it is better than the incumbent.
-    std::optional<Winner> best_candidate(const Task& task, const std::vector<Place>& places, QualityRange incumbent,
-                                         double root_noise, std::vector<FeatureCandidates>& candidates);
-    bool is_better(double quality, QualityRange incumbent, double root_noise, const Task& task);
+    std::optional<Winner> best_candidate(const Task& task, const std::vector<Place>& places,
+                                         std::vector<FeatureCandidates>& candidates);
+    bool is_better(double quality, const Task& task);
     // What a search needs to know, with nothing listed yet.
     Task start(const Coverage& coverage, const Gradients& gradients, const std::vector<Place>& places,
-               Interrupt& interrupt);
-    // Returns the best candidate if it is the only one left, and better than `must_beat`.
-    std::optional<Winner> find_candidates(const Task& task, const std::vector<Place>& places, double incumbent,
-                                          double must_beat, std::vector<FeatureCandidates>& candidates);
+               QualityRange incumbent, double root_noise, Interrupt& interrupt);
+    // Returns the best candidate if it is the only one left, and better than the incumbent.
+    std::optional<Winner> find_candidates(const Task& task, const std::vector<Place>& places,
+                                          std::vector<FeatureCandidates>& candidates);
     std::optional<Winner> only_contender(const std::vector<std::size_t>& promising,
                                          const std::vector<FeatureCandidates>& candidates) const;
     std::optional<Winner> only_possible(double limit, const std::vector<FeatureCandidates>& candidates) const;
@@ -229,12 +234,12 @@ private:
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt);
     // What is reached so far: a candidate must be as good to be the best.
-    static double reach(const std::vector<FeatureCandidates>& candidates, double incumbent);
+    static double reach(const Task& task, const std::vector<FeatureCandidates>& candidates);
     // work(i, scratch), for each feature of a group.
     template <typename Work>
     void run_group(const Task& task, std::span<const std::size_t> group, const Work& work);
     // Bounds what can be bounded with histograms of profiles, and leaves what may be the best by many of its candidates.
-    void rule_out(const Task& task, const std::vector<Place>& places, double incumbent,
+    void rule_out(const Task& task, const std::vector<Place>& places,
                   std::vector<FeatureCandidates>& candidates);
     void bound_by_histograms(const Task& task, const std::vector<Place>& places,
                              std::vector<FeatureCandidates>& candidates);
@@ -290,7 +295,7 @@ private:
     // Makes those qualities exact that may be the best, and leaves or makes the others infinite: of a screened feature
     // those of the contenders, and of one side of the splits of bounded features, if they come near what is reached.
     void confirm(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
-    void settle(const Task& task, const std::vector<Place>& places, double incumbent, Side side,
+    void settle(const Task& task, const std::vector<Place>& places, Side side,
                 std::vector<FeatureCandidates>& candidates);
     struct Segment {  // pairs of a feature, from one checkpoint to the next
         std::size_t place, begin, end;
@@ -308,6 +313,8 @@ private:
     bool settle_one(const Task& task, Scratch& scratch, Side side, double& quality) const;
     bool one_by_one_pays(Listing& listing) const;
     void form_binned_system(const Task& task, Scratch& scratch, Side side) const;
+    // With label bins: bounds on the gain of a side of the pair at hand that are close to each other.
+    GainBounds try_head(const Task& task, Scratch& scratch, Side side) const;
     // The sums of all covered examples that belong to a side.
     void total_up(const Task& task, Scratch& scratch) const;
     // Emits the candidates of a pair with the sums of its part in `scratch.sums`; null: not wanted.

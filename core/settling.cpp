@@ -18,11 +18,16 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
     ProfileWalk& walk = scratch.walk;
     out.optimistic.assign(out.quality.size(), kInfinity);
     const ActivityScope summing(scratch.activity, Activity::summing);
-    const auto note = [&](std::size_t slot, std::size_t count, const auto& bounds) {
-        if (count < least_coverage()) return;
-        const GainBounds gain = bounds();
+    const bool heads_pay = settings_.binned_candidates() && !walk.with_histogram() && one_by_one_pays(*scratch.listing);
+    const auto note = [&](const CandidatePair& pair, Side side) {
+        if ((side == Side::rest ? pair.rest_count : pair.part_count) < least_coverage()) return;
+        GainBounds gain = side == Side::rest ? walk.rest_bounds() : walk.part_bounds();
+        if (heads_pay && -gain.upper <= (1.0 - kBoundMargin) * std::min(task.incumbent.worst, out.attained)) {
+            const GainBounds closer = try_head(task, scratch, side);
+            gain = {closer.lower, std::min(gain.upper, closer.upper), closer.at_head};
+        }
         // Sums that are too large for single precision tell nothing.
-        out.optimistic[slot] = std::isnan(gain.upper) ? -kInfinity : -gain.upper;
+        out.optimistic[slot(pair, side)] = std::isnan(gain.upper) ? -kInfinity : -gain.upper;
         if (-gain.lower < out.attained) out.attained = -gain.lower;
     };
     constexpr std::size_t kSegments = 16, kFewestPairs = 16;
@@ -34,8 +39,8 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
         }
         walk.advance(pair);
         const ActivityScope evaluating(scratch.activity, Activity::evaluating);
-        note(pair.part_slot, pair.part_count, [&] { return walk.part_bounds(); });
-        note(pair.rest_slot(), pair.rest_count, [&] { return walk.rest_bounds(); });
+        note(pair, Side::rest);  // first, as what it attains spares the part a closer look
+        note(pair, Side::part);
         const std::size_t added = pair.added_end - pair.added_begin;
         count_work(scratch, static_cast<double>(added * form_.labels), task.interrupt);
     }
@@ -59,9 +64,9 @@ void Search::find_segments(const Task& task, std::size_t place, Side side, doubl
     }
 }
 
-void Search::settle(const Task& task, const std::vector<Place>& places, double incumbent, Side side,
+void Search::settle(const Task& task, const std::vector<Place>& places, Side side,
                     std::vector<FeatureCandidates>& candidates) {
-    std::atomic<double> reached{reach(candidates, incumbent)};
+    std::atomic<double> reached{reach(task, candidates)};
     const double limit = (1.0 - kBoundMargin) * reached;
     const auto possible = [&](double quality) { return quality <= limit; };
     std::vector<Wanted> left_over(places.size());
@@ -155,6 +160,21 @@ bool Search::one_by_one_pays(Listing& listing) const {
     const double one_by_one = examples * (labels + 0.25 * bins * bins);
     const auto pairs = static_cast<double>(listing.pairs().size());
     return one_by_one < (static_cast<double>(listing.examples().size()) + 2.0 * pairs) * labels * labels / 16.0;
+}
+
+GainBounds Search::try_head(const Task& task, Scratch& scratch, Side side) const {
+    TrialHead& trial = scratch.trial;
+    ProfileWalk& walk = scratch.walk;
+    if (side == Side::part) {
+        trial.start(walk.part_profile(), anchor_.noise(), nullptr);
+        trial.multiply_examples(task.gradients, task.coverage.weights, walk.part(), 1.0);
+        return trial.bounds();
+    }
+    trial.start(walk.rest_profile(), anchor_.noise(), anchor_.products());
+    trial.multiply_region(task.coverage.total.data());
+    trial.multiply_examples(task.gradients, task.coverage.weights, walk.part(), -1.0);
+    trial.multiply_examples(task.gradients, task.coverage.weights, walk.missing(), -1.0);
+    return trial.bounds();
 }
 
 void Search::form_binned_system(const Task& task, Scratch& scratch, Side side) const {

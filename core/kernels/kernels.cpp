@@ -65,6 +65,8 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     map_to_bins,
     aggregate_gram,
     add_binned_gram,
+    add_binned_products,
+    multiply_gram,
     add_heads,
     screen_known,
 };

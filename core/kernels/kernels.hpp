@@ -268,6 +268,17 @@ struct Kernels {
                             const std::int32_t* order, const std::int32_t* first, std::size_t bins, double factor,
                             double* scratch, double* hessian);
 
+    // The same Gram matrix times a head (one score per bin), without its diagonal unless exact; products: kLanes per bin,
+    // which are to be added up. scratch: binned_products_scratch_size.
+    void (*add_binned_products)(const double* const* rows, const double* weights, std::size_t count, std::size_t labels,
+                                const std::int32_t* order, const std::int32_t* first, std::size_t bins, bool exact,
+                                const double* head, double factor, double* scratch, double* products);
+
+    // product = the Gram matrix of the sums, `whole - part` if there is a part, times a head, both by label and padded;
+    // unless exact, without the elements of labels of the same bin. bins: their numbers, by label.
+    void (*multiply_gram)(const double* whole, const double* part, std::size_t labels, const double* bins, bool exact,
+                          const double* head, double* product);
+
     // Prediction. scores (examples x padded) += the heads (rules x padded) of the covering rules, in their order;
     // bit r of covering[n]: rule r covers example n.
     void (*add_heads)(double* scores, const double* heads, std::size_t padded, const std::uint64_t* covering,
@@ -289,6 +300,10 @@ constexpr std::size_t aggregate_scratch_size(std::size_t labels, std::size_t bin
 constexpr std::size_t kFewBins = 4;
 constexpr std::size_t binned_gram_scratch_size(std::size_t labels, std::size_t bins) {
     return bins <= kFewBins ? kLanes * bins : kLanes * (padded_size(labels) + 2 * padded_size(bins));
+}
+
+constexpr std::size_t binned_products_scratch_size(std::size_t labels, std::size_t bins) {
+    return kLanes * (padded_size(labels) + bins);
 }
 
 // Doubles in an interleaved upper triangle with its right-hand side, for `n` unknowns.

@@ -209,8 +209,27 @@ inline void add_gram_of_few_bins(const double* const* rows, const double* weight
     }
 }
 
-// Eight examples at a time: their gradients are turned so that a label is a vector, added up over the bins, and turned back,
-// so that an example is a row of bins.
+// Up to eight examples, one per vector lane: by_bin receives their gradients, added up over the bins. They are turned first,
+// so that a label is a vector.
+inline void sum_rows_over_bins(const double* const* rows, std::size_t present, std::size_t labels,
+                               const std::int32_t* order, const std::int32_t* first, std::size_t bins, double* by_label,
+                               double* by_bin) {
+    for (std::size_t k = 0; k < labels; k += kLanes) {
+        Vec block[kLanes];
+        for (std::size_t m = 0; m < kLanes; ++m) block[m] = load(rows[m < present ? m : 0] + k);
+        transpose(block);
+        for (std::size_t i = 0; i < kLanes; ++i) store(by_label + kLanes * (k + i)) = block[i];
+    }
+    for (std::size_t b = 0; b < bins; ++b) {
+        Vec total = {};
+        for (std::int32_t t = first[b]; t < first[b + 1]; ++t) {
+            total += load(by_label + kLanes * static_cast<std::size_t>(order[t]));
+        }
+        store(by_bin + kLanes * b) = total;
+    }
+}
+
+// Eight examples at a time: what was added up over the bins is turned back, so that an example is a row of bins.
 inline void add_gram_of_many_bins(const double* const* rows, const double* weights, std::size_t count,
                                   std::size_t labels, const std::int32_t* order, const std::int32_t* first,
                                   std::size_t bins, double factor, double* scratch, double* hessian) {
@@ -221,19 +240,7 @@ inline void add_gram_of_many_bins(const double* const* rows, const double* weigh
     for (std::size_t b = bins; b < stride; ++b) store(by_bin + kLanes * b) = Vec{};
     for (std::size_t start = 0; start < count; start += kLanes) {
         const std::size_t present = count - start < kLanes ? count - start : kLanes;
-        for (std::size_t k = 0; k < labels; k += kLanes) {
-            Vec block[kLanes];
-            for (std::size_t m = 0; m < kLanes; ++m) block[m] = load(rows[start + (m < present ? m : 0)] + k);
-            transpose(block);
-            for (std::size_t i = 0; i < kLanes; ++i) store(by_label + kLanes * (k + i)) = block[i];
-        }
-        for (std::size_t b = 0; b < bins; ++b) {
-            Vec total = {};
-            for (std::int32_t t = first[b]; t < first[b + 1]; ++t) {
-                total += load(by_label + kLanes * static_cast<std::size_t>(order[t]));
-            }
-            store(by_bin + kLanes * b) = total;
-        }
+        sum_rows_over_bins(rows + start, present, labels, order, first, bins, by_label, by_bin);
         for (std::size_t b = 0; b < stride; b += kLanes) {
             Vec block[kLanes];
             for (std::size_t i = 0; i < kLanes; ++i) block[i] = load(by_bin + kLanes * (b + i));
@@ -262,6 +269,71 @@ void add_binned_gram(const double* const* rows, const double* weights, std::size
         add_gram_of_few_bins(rows, weights, count, order, first, bins, factor, scratch, hessian);
     } else {
         add_gram_of_many_bins(rows, weights, count, labels, order, first, bins, factor, scratch, hessian);
+    }
+}
+
+// K + 3 B vector operations for eight examples, and what it takes to turn their gradients.
+void add_binned_products(const double* const* rows, const double* weights, std::size_t count, std::size_t labels,
+                         const std::int32_t* order, const std::int32_t* first, std::size_t bins, bool exact,
+                         const double* head, double factor, double* scratch, double* products) {
+    double* const by_label = scratch;
+    double* const by_bin = by_label + kLanes * padded_size(labels);
+    for (std::size_t start = 0; start < count; start += kLanes) {
+        const std::size_t present = count - start < kLanes ? count - start : kLanes;
+        sum_rows_over_bins(rows + start, present, labels, order, first, bins, by_label, by_bin);
+        Vec weight = {};
+        for (std::size_t m = 0; m < present; ++m) weight[m] = factor * weights[start + m];
+        Vec along = {};
+        for (std::size_t b = 0; b < bins; ++b) along += head[b] * load(by_bin + kLanes * b);
+        for (std::size_t b = 0; b < bins; ++b) {
+            const Vec g = load(by_bin + kLanes * b);
+            store(products + kLanes * b) += weight * g * (exact ? along : along - head[b] * g);
+        }
+    }
+}
+
+// Four rows at a time. Each element of the upper triangle counts for its row and for its column, but those of the diagonal
+// blocks, which hold both triangles. K^2 / 2 elements are loaded, for two multiply-adds each.
+template <bool kWithoutPart>
+inline void multiply_gram_rows(const double* whole, const double* part, const JointLayout& layout, const double* bins,
+                               bool exact, const double* head, double* product) {
+    constexpr std::size_t kRows = 4;
+    using Row = GramRow<kWithoutPart>;
+    for (std::size_t i = 0; i < layout.padded; i += kRows) {
+        const auto row = [&](std::size_t r) { return Row(whole, part, layout, static_cast<std::int32_t>(i + r)); };
+        const Row rows[kRows] = {row(0), row(1), row(2), row(3)};
+        Vec own[kRows], scores[kRows], along[kRows];
+        const std::size_t diagonal = rows[0].start;
+        const auto element = [&](std::size_t r, std::size_t c) {  // NaN is the bin of no label
+            return select(load(bins + c) == own[r], Vec{}, rows[r].at(c));
+        };
+        for (std::size_t r = 0; r < kRows; ++r) {
+            own[r] = broadcast(exact ? __builtin_nan("") : bins[i + r]);
+            scores[r] = broadcast(head[i + r]);
+            along[r] = element(r, diagonal) * load(head + diagonal);
+        }
+        for (std::size_t c = diagonal + kLanes; c < layout.padded; c += kLanes) {
+            const Vec x = load(head + c);
+            Vec total = load(product + c);
+            for (std::size_t r = 0; r < kRows; ++r) {
+                const Vec g = element(r, c);
+                along[r] += g * x;
+                total += scores[r] * g;
+            }
+            store(product + c) = total;
+        }
+        for (std::size_t r = 0; r < kRows; ++r) product[i + r] += sum(along[r]);
+    }
+}
+
+void multiply_gram(const double* whole, const double* part, std::size_t labels, const double* bins, bool exact,
+                   const double* head, double* product) {
+    const JointLayout layout(labels);
+    for (std::size_t c = 0; c < layout.padded; c += kLanes) store(product + c) = Vec{};
+    if (part != nullptr) {
+        multiply_gram_rows<true>(whole, part, layout, bins, exact, head, product);
+    } else {
+        multiply_gram_rows<false>(whole, part, layout, bins, exact, head, product);
     }
 }
 

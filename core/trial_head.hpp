@@ -1,0 +1,51 @@
+// A head of label bins that is nearly the best one of a region, and what it tells of the best.
+//
+// With label bins, too, the best gain lies between f(x) and f(x) + sum r^2 / (e + l2) / 2 for any head x with residual
+// r = -g - A x, where e is the slack, added up over the bins (see kernels/profiles.hpp). Systems of label bins have large
+// diagonals D: x = (-g + p) / D with about the right products p = (D - A) x, stretched so that it is as good as can be, leaves
+// a residual of a few percent, and so a range of a few thousandths for the gain. What that takes is A x: two multiply-adds
+// per element of the Gram matrix of a larger region, and K + 3 B operations for each example that is not in both. To form and
+// solve the system takes several times as long.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "aligned.hpp"
+#include "heads.hpp"
+#include "settings.hpp"
+#include "statistics.hpp"
+
+namespace labelboost {
+
+// Holds its scratch memory: one per thread.
+class TrialHead {
+public:
+    TrialHead(const Form& form, const Settings& settings);
+
+    // Takes the head for a region with this profile, made without a head. expected: about what `products` will be for it, or
+    // null if nothing is known of them.
+    void start(const double* profile, double noise, const double* expected);
+    // The products of the region must be the sum of these: of the Gram matrix of another region, at most once
+    // and before the others, and of examples, with factor -1 if the region lacks them.
+    void multiply_region(const double* sums);
+    void multiply_examples(const Gradients& gradients, std::span<const double> weights,
+                           std::span<const std::int32_t> examples, double factor);
+    // Bounds on the gain of the region's best head. Nothing is known from below if its system is nearly singular.
+    GainBounds bounds();
+    // Of the region that was multiplied, with the head as it was stretched by `bounds`: by label.
+    const double* products() const { return products_.data(); }
+
+private:
+    BinnedSystem system_;
+    std::size_t labels_;
+    double l2_;
+    bool exact_;
+    double noise_ = 0.0;
+    AlignedVector slack_, scores_, pulls_;          // by bin
+    AlignedVector numbers_, spread_, products_;     // by label: the bin, its score, and the products
+    AlignedVector lanes_, scratch_;                 // products of examples, kLanes per bin
+};
+
+}  // namespace labelboost
