@@ -72,6 +72,20 @@ double factorise_system(double* system, std::size_t stride, std::size_t n, doubl
     return quality;
 }
 
+void LabelOrder::set(const std::vector<std::int32_t>& bin, const std::vector<std::int32_t>& bin_size, std::size_t labels,
+                     std::size_t bins) {
+    first.resize(bins + 1);
+    std::int32_t mapped = 0;
+    for (std::size_t b = 0; b < bins; ++b) first[b] = mapped += bin_size[b];
+    first[bins] = mapped;
+    // Filled from the back: in the end the numbers in `first` are those of the first labels, not of the last ones.
+    order.resize(labels);
+    for (std::size_t k = 0; k < labels; ++k) {
+        if (bin[k] < 0) continue;
+        order[static_cast<std::size_t>(--first[static_cast<std::size_t>(bin[k])])] = static_cast<std::int32_t>(k);
+    }
+}
+
 BinnedSystem::BinnedSystem(const Form& form, const Settings& settings)
     : form_(form),
       l2_(settings.l2),
@@ -90,18 +104,9 @@ void BinnedSystem::map_labels(double noise) {
                                                                   noise, settings_, bin_.data(), bin_size_.data(),
                                                                   criterion_.data()));
     matrix_.assign(bins_ * bins_, 0.0);
-    first_.resize(bins_ + 1);
-    std::int32_t mapped = 0;
-    for (std::size_t b = 0; b < bins_; ++b) first_[b] = mapped += bin_size_[b];
-    first_[bins_] = mapped;
-    // Filled from the back: in the end the numbers in `first_` are those of the first labels, not of the last ones.
-    order_.resize(form_.labels);
-    for (std::size_t k = 0; k < form_.labels; ++k) {
-        if (bin_[k] < 0) continue;
-        order_[static_cast<std::size_t>(--first_[static_cast<std::size_t>(bin_[k])])] = static_cast<std::int32_t>(k);
-    }
+    order_.set(bin_, bin_size_, form_.labels, bins_);
     std::fill_n(of_bins_.begin(), bins_, 0.0);
-    add_over_bins(gradient_.data(), of_bins_.data());
+    scatter(gradient_.data(), of_bins_.data(), 1);
 }
 
 std::size_t BinnedSystem::form_system(const double* whole, const double* part, double noise) {
@@ -141,7 +146,7 @@ void BinnedSystem::add_l2() {
 void BinnedSystem::aggregate(const double* whole, const double* part, double* matrix) {
     const std::size_t needed = aggregate_scratch_size(form_.labels, bins_);
     if (rows_.size() < needed) rows_.resize(needed);
-    active_kernels().aggregate_gram(whole, part, form_.labels, order_.data(), first_.data(), bins_, settings_.exact,
+    active_kernels().aggregate_gram(whole, part, form_.labels, order_.order.data(), order_.first.data(), bins_, settings_.exact,
                                     rows_.data(), matrix);
 }
 
@@ -169,8 +174,8 @@ void BinnedSystem::sum_products(const Gradients& gradients, std::span<const doub
     AlignedVector scratch(binned_gram_scratch_size(form_.labels, bins_));
     for_each_batch(gradients, weights, examples,
                    [&](const double* const* rows, const double* row_weights, const double*, std::size_t count) {
-                       active_kernels().add_binned_gram(rows, row_weights, count, form_.labels, order_.data(),
-                                                        first_.data(), bins_, factor, scratch.data(), products);
+                       active_kernels().add_binned_gram(rows, row_weights, count, form_.labels, order_.order.data(),
+                                                        order_.first.data(), bins_, factor, scratch.data(), products);
                    });
 }
 

@@ -28,6 +28,14 @@ std::size_t best_label(const double* sums, std::size_t labels, double l2, double
 // The score of one label, from the sums of its gradients and second derivatives.
 double single_score(double gradient, double hessian, double l2, double noise);
 
+// The labels by bin, the last ones first, and where those of each bin start.
+struct LabelOrder {
+    std::vector<std::int32_t> order, first;
+
+    void set(const std::vector<std::int32_t>& bin, const std::vector<std::int32_t>& bin_size, std::size_t labels,
+             std::size_t bins);
+};
+
 // Aggregated systems of label bins, for heads and for candidates. Holds its scratch memory, so that a thread
 // allocates nothing per candidate.
 class BinnedSystem {
@@ -51,12 +59,6 @@ public:
     // Element of the aggregated Hessian with the L2 term on the diagonal, b <= q.
     double matrix(std::size_t b, std::size_t q) const { return matrix_[b * bins_ + q]; }
     std::int32_t bin(std::size_t label) const { return bin_[label]; }
-    std::int32_t bin_size(std::size_t b) const { return bin_size_[b]; }
-    // The labels by bin, the last ones first, and where those of each bin start.
-    const std::int32_t* order() const { return order_.data(); }
-    const std::int32_t* first() const { return first_.data(); }
-    // sums (by bin) += values (by label).
-    void add_over_bins(const double* values, double* sums) const { scatter(values, sums, 1); }
 
 private:
     void map_labels(double noise);
@@ -76,7 +78,7 @@ private:
     BinSettings settings_;
     std::size_t bins_ = 0;
     std::vector<std::int32_t> bin_, bin_size_;
-    std::vector<std::int32_t> order_, first_;
+    LabelOrder order_;
     std::vector<double> of_bins_;              // gradients
     std::vector<double> matrix_, larger_;
     AlignedVector gradient_, additive_, hessian_, criterion_;  // by label, padded

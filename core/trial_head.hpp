@@ -5,7 +5,8 @@
 // diagonals D: x = (-g + p) / D with about the right products p = (D - A) x, stretched so that it is as good as can be, leaves
 // a residual of a few percent, and so a range of a few thousandths for the gain. What that takes is A x: two multiply-adds
 // per element of the Gram matrix of a larger region, and K + 3 B operations for each example that is not in both. To form and
-// solve the system takes several times as long.
+// solve the system takes several times as long. But for two bins, whose system has one element off its diagonal: that is
+// found at once, and the head is the best one.
 #pragma once
 
 #include <cstddef>
@@ -24,28 +25,34 @@ class TrialHead {
 public:
     TrialHead(const Form& form, const Settings& settings);
 
-    // Takes the head for a region with this profile, made without a head. expected: about what `products` will be for it, or
-    // null if nothing is known of them.
+    // Takes a head for a region with this profile, made without a head. expected: about what the products will be by label,
+    // or null if nothing is known of them.
     void start(const double* profile, double noise, const double* expected);
-    // The products of the region must be the sum of these: of the Gram matrix of another region, at most once
-    // and before the others, and of examples, with factor -1 if the region lacks them.
+    // The products of the region must be the sum of these: of the Gram matrix of another region, at most once, and of
+    // examples, with factor -1 if the region lacks them.
     void multiply_region(const double* sums);
     void multiply_examples(const Gradients& gradients, std::span<const double> weights,
                            std::span<const std::int32_t> examples, double factor);
     // Bounds on the gain of the region's best head. Nothing is known from below if its system is nearly singular.
     GainBounds bounds();
-    // Of the region that was multiplied, with the head as it was stretched by `bounds`: by label.
-    const double* products() const { return products_.data(); }
+    // Those of the other region, by label; null if nobody needs them, as there are but two bins.
+    const double* products() const { return in_pairs_ ? nullptr : products_.data(); }
 
 private:
-    BinnedSystem system_;
+    void solve_pair();
+
     std::size_t labels_;
     double l2_;
-    bool exact_;
+    BinSettings settings_;
     double noise_ = 0.0;
-    AlignedVector slack_, scores_, pulls_;          // by bin
-    AlignedVector numbers_, spread_, products_;     // by label: the bin, its score, and the products
-    AlignedVector lanes_, scratch_;                 // products of examples, kLanes per bin
+    std::size_t bins_ = 0;
+    bool in_pairs_ = false;  // no more than two bins, and nothing within a bin but the diagonal
+    std::vector<std::int32_t> bin_, bin_size_;
+    LabelOrder order_;
+    AlignedVector hessian_, criterion_, numbers_, spread_, products_;  // by label; spread: the scores of their bins
+    AlignedVector sums_;                                               // kinds x bins: see start
+    AlignedVector slack_, scores_, pulls_;                             // by bin; pulls: the products
+    AlignedVector lanes_, scratch_;                                    // products of examples, kLanes per bin
 };
 
 }  // namespace labelboost

@@ -67,6 +67,8 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     add_binned_gram,
     add_binned_products,
     multiply_gram,
+    sum_of_pairs,
+    sum_over_bins,
     add_heads,
     screen_known,
 };

@@ -269,15 +269,24 @@ struct Kernels {
                             double* scratch, double* hessian);
 
     // The same Gram matrix times a head (one score per bin), without its diagonal unless exact; products: kLanes per bin,
-    // which are to be added up. scratch: binned_products_scratch_size.
+    // which are to be added up. numbers: of the bins, by label; -1: of none, as for the padding. order and first are not
+    // needed for kFewBins. scratch: binned_products_scratch_size.
     void (*add_binned_products)(const double* const* rows, const double* weights, std::size_t count, std::size_t labels,
-                                const std::int32_t* order, const std::int32_t* first, std::size_t bins, bool exact,
-                                const double* head, double factor, double* scratch, double* products);
+                                const double* numbers, const std::int32_t* order, const std::int32_t* first,
+                                std::size_t bins, bool exact, const double* head, double factor, double* scratch,
+                                double* products);
 
     // product = the Gram matrix of the sums, `whole - part` if there is a part, times a head, both by label and padded;
-    // unless exact, without the elements of labels of the same bin. bins: their numbers, by label.
-    void (*multiply_gram)(const double* whole, const double* part, std::size_t labels, const double* bins, bool exact,
+    // unless exact, without the elements of labels of the same bin.
+    void (*multiply_gram)(const double* whole, const double* part, std::size_t labels, const double* numbers, bool exact,
                           const double* head, double* product);
+    // The sum of the elements of the same Gram matrix between labels of bin 0 and of bin 1. scratch: 3 padded vectors.
+    double (*sum_of_pairs)(const double* whole, const double* part, std::size_t labels, const double* numbers,
+                           double* scratch);
+
+    // sums (count x bins) = vectors over the labels, added up over the bins.
+    void (*sum_over_bins)(const double* const* values, std::size_t count, std::size_t labels, const std::int32_t* bin,
+                          const double* numbers, std::size_t bins, double* sums);
 
     // Prediction. scores (examples x padded) += the heads (rules x padded) of the covering rules, in their order;
     // bit r of covering[n]: rule r covers example n.
@@ -303,7 +312,7 @@ constexpr std::size_t binned_gram_scratch_size(std::size_t labels, std::size_t b
 }
 
 constexpr std::size_t binned_products_scratch_size(std::size_t labels, std::size_t bins) {
-    return kLanes * (padded_size(labels) + bins);
+    return kLanes * ((bins <= kFewBins ? 0 : padded_size(labels)) + bins);
 }
 
 // Doubles in an interleaved upper triangle with its right-hand side, for `n` unknowns.

@@ -16,21 +16,19 @@ struct SignRange {
     std::int32_t bins = 0;
 };
 
-inline SignRange sign_range(const double* criterion, std::size_t padded, bool positive, const BinSettings& settings) {
+inline SignRange sign_range(const double* criterion, std::size_t padded, bool positive, std::int32_t bins) {
     const double sign = positive ? 1.0 : -1.0;
     const Vec none = broadcast(__builtin_inf());
-    Vec low = none, high = -none, members = {};
+    Vec low = none, high = -none;
     for (std::size_t c = 0; c < padded; c += kLanes) {
         const Vec x = load(criterion + c);
         const VecMask member = sign * x > Vec{};
         low = minimum(low, select(member, x, none));
         high = maximum(high, select(member, x, -none));
-        members += select(member, broadcast(1.0), Vec{});
     }
-    const auto count = static_cast<std::int32_t>(sum(members));
-    if (count == 0) return {};
+    if (bins == 0) return {};
     SignRange range;
-    range.bins = bins_for_sign(count, settings);
+    range.bins = bins;
     range.low = smallest(low);
     const double high_end = -smallest(-high);
     const double size = -range.low > high_end ? -range.low : high_end;
@@ -66,14 +64,42 @@ std::int32_t map_to_bins(const double* gradient, const double* hessian, std::siz
                          const BinSettings& settings, std::int32_t* bin, std::int32_t* bin_size, double* criterion) {
     typedef std::int32_t Numbers __attribute__((vector_size(32), aligned(4)));
     const std::size_t padded = padded_size(labels);
+    const auto store_numbers = [&](std::size_t c, Vec numbers) {
+        *reinterpret_cast<Numbers*>(bin + c) = __builtin_convertvector(numbers, Numbers);
+    };
+    const Vec one = broadcast(1.0);
+    Vec negatives = {}, positives = {};
     for (std::size_t c = 0; c < padded; c += kLanes) {
         const Vec g = load(gradient + c);
         const Vec a = maximum(load(hessian + c), Vec{}) + l2;
         const VecMask usable = (absolute(g) > broadcast(noise)) & (a > broadcast(noise));
-        store(criterion + c) = select(usable, -g / select(usable, a, broadcast(1.0)), Vec{});
+        const Vec direction = select(usable, -g, Vec{});
+        store(criterion + c) = direction;
+        negatives += select(direction < Vec{}, one, Vec{});
+        positives += select(direction > Vec{}, one, Vec{});
     }
-    const SignRange negative = sign_range(criterion, padded, false, settings);
-    const SignRange positive = sign_range(criterion, padded, true, settings);
+    const auto negative_labels = static_cast<std::int32_t>(sum(negatives));
+    const auto positive_labels = static_cast<std::int32_t>(sum(positives));
+    const std::int32_t negative_bins = negative_labels > 0 ? bins_for_sign(negative_labels, settings) : 0;
+    const std::int32_t positive_bins = positive_labels > 0 ? bins_for_sign(positive_labels, settings) : 0;
+    if (negative_bins <= 1 && positive_bins <= 1) {  // signs alone decide
+        for (std::size_t c = 0; c < padded; c += kLanes) {
+            const Vec x = load(criterion + c);
+            const Vec above = select(x > Vec{}, broadcast(1.0 * negative_bins), broadcast(-1.0));
+            store_numbers(c, select(x < Vec{}, Vec{}, above));
+        }
+        if (negative_bins > 0) bin_size[0] = negative_labels;
+        if (positive_bins > 0) bin_size[negative_bins] = positive_labels;
+        return negative_bins + positive_bins;
+    }
+    for (std::size_t c = 0; c < padded; c += kLanes) {
+        const Vec direction = load(criterion + c);
+        const VecMask usable = direction != Vec{};
+        const Vec a = maximum(load(hessian + c), Vec{}) + l2;
+        store(criterion + c) = select(usable, direction / select(usable, a, one), Vec{});
+    }
+    const SignRange negative = sign_range(criterion, padded, false, negative_bins);
+    const SignRange positive = sign_range(criterion, padded, true, positive_bins);
     for (std::size_t c = 0; c < padded; c += kLanes) {
         const Vec x = load(criterion + c);
         const VecMask below = x < Vec{};
@@ -84,7 +110,7 @@ std::int32_t map_to_bins(const double* gradient, const double* hessian, std::siz
         const Vec position = minimum(round_down((x - low) / width + kTie), last);
         const Vec number = select(below, position, position + static_cast<double>(negative.bins));
         const Vec mapped = select(below | (x > Vec{}), number, broadcast(-1.0));
-        *reinterpret_cast<Numbers*>(bin + c) = __builtin_convertvector(mapped, Numbers);
+        store_numbers(c, mapped);
     }
     return drop_empty_bins(negative.bins + positive.bins, labels, bin, bin_size);
 }
@@ -229,6 +255,22 @@ inline void sum_rows_over_bins(const double* const* rows, std::size_t present, s
     }
 }
 
+// The same for few bins, whose labels are picked out of each example instead.
+template <std::size_t kCount>
+inline void sum_rows_over_few_bins(const double* const* rows, std::size_t present, std::size_t labels,
+                                   const double* numbers, std::size_t bins, double* by_bin) {
+    for (std::size_t b = 0; b < bins; ++b) {
+        Vec totals[kLanes] = {};
+        for (std::size_t c = 0; c < labels; c += kLanes) {
+            const VecMask own = load(numbers + c) == broadcast(static_cast<double>(b));
+            for (std::size_t m = 0; m < kCount; ++m) totals[m] += select(own, load(rows[m < present ? m : 0] + c), Vec{});
+        }
+        transpose(totals);
+        store(by_bin + kLanes * b) = ((totals[0] + totals[1]) + (totals[2] + totals[3])) +
+                                     ((totals[4] + totals[5]) + (totals[6] + totals[7]));
+    }
+}
+
 // Eight examples at a time: what was added up over the bins is turned back, so that an example is a row of bins.
 inline void add_gram_of_many_bins(const double* const* rows, const double* weights, std::size_t count,
                                   std::size_t labels, const std::int32_t* order, const std::int32_t* first,
@@ -274,13 +316,19 @@ void add_binned_gram(const double* const* rows, const double* weights, std::size
 
 // K + 3 B vector operations for eight examples, and what it takes to turn their gradients.
 void add_binned_products(const double* const* rows, const double* weights, std::size_t count, std::size_t labels,
-                         const std::int32_t* order, const std::int32_t* first, std::size_t bins, bool exact,
-                         const double* head, double factor, double* scratch, double* products) {
-    double* const by_label = scratch;
-    double* const by_bin = by_label + kLanes * padded_size(labels);
+                         const double* numbers, const std::int32_t* order, const std::int32_t* first, std::size_t bins,
+                         bool exact, const double* head, double factor, double* scratch, double* products) {
+    double* const by_bin = scratch;
+    double* const by_label = by_bin + kLanes * bins;
     for (std::size_t start = 0; start < count; start += kLanes) {
         const std::size_t present = count - start < kLanes ? count - start : kLanes;
-        sum_rows_over_bins(rows + start, present, labels, order, first, bins, by_label, by_bin);
+        if (bins > kFewBins) {
+            sum_rows_over_bins(rows + start, present, labels, order, first, bins, by_label, by_bin);
+        } else if (present > kLanes / 2) {
+            sum_rows_over_few_bins<kLanes>(rows + start, present, labels, numbers, bins, by_bin);
+        } else {
+            sum_rows_over_few_bins<kLanes / 2>(rows + start, present, labels, numbers, bins, by_bin);
+        }
         Vec weight = {};
         for (std::size_t m = 0; m < present; ++m) weight[m] = factor * weights[start + m];
         Vec along = {};
@@ -292,10 +340,65 @@ void add_binned_products(const double* const* rows, const double* weights, std::
     }
 }
 
+// One load and one multiply-add per element of the upper triangle; those of the diagonal blocks are there twice.
+template <bool kWithoutPart>
+inline double pair_sum_of_rows(const double* whole, const double* part, const JointLayout& layout, const double* numbers,
+                               double* scratch) {
+    constexpr std::size_t kRows = 4;
+    double* const first = scratch;
+    double* const second = first + layout.padded;
+    double* const neither = second + layout.padded;
+    for (std::size_t c = 0; c < layout.padded; c += kLanes) {
+        store(first + c) = select(load(numbers + c) == Vec{}, broadcast(1.0), Vec{});
+        store(second + c) = select(load(numbers + c) == broadcast(1.0), broadcast(1.0), Vec{});
+        store(neither + c) = Vec{};
+    }
+    Vec inner[kRows] = {}, outer[kRows] = {};
+    for (std::size_t i = 0; i < layout.padded; i += kRows) {
+        for (std::size_t r = 0; r < kRows; ++r) {
+            const GramRow<kWithoutPart> row(whole, part, layout, static_cast<std::int32_t>(i + r));
+            const double* const others = numbers[i + r] == 0.0 ? second : numbers[i + r] == 1.0 ? first : neither;
+            inner[r] += row.at(row.start) * load(others + row.start);
+            for (std::size_t c = row.start + kLanes; c < layout.padded; c += kLanes) {
+                outer[r] += row.at(c) * load(others + c);
+            }
+        }
+    }
+    return sum(0.5 * ((inner[0] + inner[1]) + (inner[2] + inner[3])) + ((outer[0] + outer[1]) + (outer[2] + outer[3])));
+}
+
+double sum_of_pairs(const double* whole, const double* part, std::size_t labels, const double* numbers, double* scratch) {
+    const JointLayout layout(labels);
+    return part != nullptr ? pair_sum_of_rows<true>(whole, part, layout, numbers, scratch)
+                           : pair_sum_of_rows<false>(whole, part, layout, numbers, scratch);
+}
+
+// Sums of several vectors over the labels. Few bins are picked out; otherwise one label after the other is added to its bin.
+void sum_over_bins(const double* const* values, std::size_t count, std::size_t labels, const std::int32_t* bin,
+                   const double* numbers, std::size_t bins, double* sums) {
+    if (bins <= kFewBins) {
+        for (std::size_t b = 0; b < bins; ++b) {
+            for (std::size_t a = 0; a < count; ++a) {
+                Vec total = {};
+                for (std::size_t c = 0; c < labels; c += kLanes) {
+                    total += select(load(numbers + c) == broadcast(static_cast<double>(b)), load(values[a] + c), Vec{});
+                }
+                sums[a * bins + b] = sum(total);
+            }
+        }
+        return;
+    }
+    for (std::size_t i = 0; i < count * bins; ++i) sums[i] = 0.0;
+    for (std::size_t k = 0; k < labels; ++k) {
+        if (bin[k] < 0) continue;
+        for (std::size_t a = 0; a < count; ++a) sums[a * bins + static_cast<std::size_t>(bin[k])] += values[a][k];
+    }
+}
+
 // Four rows at a time. Each element of the upper triangle counts for its row and for its column, but those of the diagonal
 // blocks, which hold both triangles. K^2 / 2 elements are loaded, for two multiply-adds each.
 template <bool kWithoutPart>
-inline void multiply_gram_rows(const double* whole, const double* part, const JointLayout& layout, const double* bins,
+inline void multiply_gram_rows(const double* whole, const double* part, const JointLayout& layout, const double* numbers,
                                bool exact, const double* head, double* product) {
     constexpr std::size_t kRows = 4;
     using Row = GramRow<kWithoutPart>;
@@ -305,10 +408,10 @@ inline void multiply_gram_rows(const double* whole, const double* part, const Jo
         Vec own[kRows], scores[kRows], along[kRows];
         const std::size_t diagonal = rows[0].start;
         const auto element = [&](std::size_t r, std::size_t c) {  // NaN is the bin of no label
-            return select(load(bins + c) == own[r], Vec{}, rows[r].at(c));
+            return select(load(numbers + c) == own[r], Vec{}, rows[r].at(c));
         };
         for (std::size_t r = 0; r < kRows; ++r) {
-            own[r] = broadcast(exact ? __builtin_nan("") : bins[i + r]);
+            own[r] = broadcast(exact ? __builtin_nan("") : numbers[i + r]);
             scores[r] = broadcast(head[i + r]);
             along[r] = element(r, diagonal) * load(head + diagonal);
         }
@@ -326,14 +429,14 @@ inline void multiply_gram_rows(const double* whole, const double* part, const Jo
     }
 }
 
-void multiply_gram(const double* whole, const double* part, std::size_t labels, const double* bins, bool exact,
+void multiply_gram(const double* whole, const double* part, std::size_t labels, const double* numbers, bool exact,
                    const double* head, double* product) {
     const JointLayout layout(labels);
     for (std::size_t c = 0; c < layout.padded; c += kLanes) store(product + c) = Vec{};
     if (part != nullptr) {
-        multiply_gram_rows<true>(whole, part, layout, bins, exact, head, product);
+        multiply_gram_rows<true>(whole, part, layout, numbers, exact, head, product);
     } else {
-        multiply_gram_rows<false>(whole, part, layout, bins, exact, head, product);
+        multiply_gram_rows<false>(whole, part, layout, numbers, exact, head, product);
     }
 }
 
