@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "heads.hpp"
 
@@ -10,8 +9,6 @@ namespace labelboost {
 namespace {
 
 constexpr std::size_t kFewestLabels = 33;
-// Settled gains are as good as those of a factorisation of their own.
-constexpr double kSettled = 1e-12;
 constexpr int kMostSteps = 12;
 
 }  // namespace
@@ -27,6 +24,7 @@ bool Anchor::prepare(const AlignedVector& total, double noise, Interrupt& interr
     const JointLayout joint(form_.labels);
     const ProfileLayout layout(form_.labels);
     noise_ = noise;
+    inverted_ = false;
     profile_.resize(layout.size());
     std::copy_n(total.data() + joint.gradient(), layout.padded, profile_.data() + layout.gradient());
     std::copy_n(total.data() + joint.additive(), layout.padded, profile_.data() + layout.additive());
@@ -63,7 +61,7 @@ bool Anchor::solve_total(const AlignedVector& total, Interrupt& interrupt) {
 void Anchor::prepare_steps(Interrupt& interrupt) {
     // So many rows of the inverse between two looks at what the user wants.
     constexpr std::size_t kRows = 64;
-    if (head() == nullptr) return;
+    if (head() == nullptr || inverted_) return;
     const std::size_t stride = system_stride(form_.labels);
     inverse_.resize(form_.labels * stride);
     for (std::size_t end = form_.labels; end > 0;) {
@@ -72,6 +70,7 @@ void Anchor::prepare_steps(Interrupt& interrupt) {
         interrupt.check();
         end = begin;
     }
+    inverted_ = true;
 }
 
 void Anchor::solve(const double* residual, double* scratch, double* step) const {
@@ -195,35 +194,48 @@ GainBounds ProfileWalk::rest_bounds() {
                                        anchor_->noise(), rounding_, residual_.data());
 }
 
-// A head along -g / (d + l2), as long as is best for it.
-double ProfileWalk::tight_part_gain() {
+// Conjugate gradients with the preconditioner D = diag(d + l2): a step along s raises the gain by (r.s)^2 / (s.A s) / 2.
+GainBounds ProfileWalk::settle_part(double least, double tolerance) {
     const ProfileLayout layout(form_.labels);
     const double* gradient = part_.data() + layout.gradient();
     const double* additive = part_.data() + layout.additive();
     const double* slack = part_.data() + layout.slack();
-    for (std::size_t k = 0; k < layout.padded; ++k) step_[k] = -gradient[k] / (additive[k] + settings_.l2);
-    std::fill(product_.begin(), product_.end(), 0.0);
-    add_product(part(), step_, product_);
-    double linear = 0.0, quadratic = 0.0;
-    for (std::size_t k = 0; k < layout.padded; ++k) {
-        product_[k] += settings_.l2 * step_[k];
-        linear -= gradient[k] * step_[k];
-        quadratic += step_[k] * product_[k];
+    double gain = 0.0, upper = 0.0, previous = 0.0;
+    for (std::size_t k = 0; k < layout.padded; ++k) residual_[k] = -gradient[k];
+    for (int step = 0; step < kMostSteps; ++step) {
+        double along = 0.0;  // r.D^-1 r
+        for (std::size_t k = 0; k < layout.padded; ++k) {
+            scratch_[k] = residual_[k] / (additive[k] + settings_.l2);
+            along += residual_[k] * scratch_[k];
+        }
+        const double kept = step == 0 ? 0.0 : along / previous;
+        previous = along;
+        for (std::size_t k = 0; k < layout.padded; ++k) step_[k] = scratch_[k] + kept * step_[k];
+        std::fill(product_.begin(), product_.end(), 0.0);
+        add_product(part(), step_, product_);
+        double quadratic = 0.0;
+        for (std::size_t k = 0; k < layout.padded; ++k) {
+            product_[k] += settings_.l2 * step_[k];
+            quadratic += step_[k] * product_[k];
+        }
+        const double length = quadratic > 0.0 ? along / quadratic : 0.0;
+        gain += 0.5 * length * along;
+        double rest = 0.0;
+        for (std::size_t k = 0; k < layout.padded; ++k) {
+            residual_[k] -= length * product_[k];
+            rest += residual_[k] * residual_[k] / (std::max(slack[k] - anchor_->noise(), 0.0) + settings_.l2);
+        }
+        upper = gain + 0.5 * rest;
+        if (upper < (1.0 - kBoundMargin) * least || 0.5 * rest <= tolerance * upper) break;
     }
-    const double length = quadratic > 0.0 ? linear / quadratic : 0.0;
-    double rest = 0.0;
-    for (std::size_t k = 0; k < layout.padded; ++k) {
-        const double r = -gradient[k] - length * product_[k];
-        rest += r * r / (std::max(slack[k] - anchor_->noise(), 0.0) + settings_.l2);
-    }
-    return 0.5 * length * linear + 0.5 * rest;
+    return {gain, upper, gain};
 }
 
 // With the Hessian P of what is removed, the system of the rest is A - P. From x with residual r the step s = A^-1 r leads
 // to x + s with residual P s, and raises the gain by (r.s + s.P s) / 2.
-double ProfileWalk::settled_rest_gain(double& least) {
+GainBounds ProfileWalk::settle_rest(double least, double tolerance) {
     const ProfileLayout layout(form_.labels);
-    double gain = rest_bounds().at_head;
+    double gain = rest_bounds().at_head, upper = gain;
     const double* whole_slack = anchor_->profile() + layout.slack();
     const double* removed_slack = removed() + layout.slack();
     for (int step = 0; step < kMostSteps; ++step) {
@@ -237,13 +249,11 @@ double ProfileWalk::settled_rest_gain(double& least) {
             const double lower = std::max(whole_slack[k] - removed_slack[k] - anchor_->noise(), 0.0) + settings_.l2;
             rest += product_[k] * product_[k] / lower;
         }
-        const double upper = gain + 0.5 * rest;
-        if (upper < (1.0 - kBoundMargin) * least) return 0.0;
-        least = std::max(least, gain);
-        if (0.5 * rest <= kSettled * upper) return gain;
+        upper = gain + 0.5 * rest;
+        if (upper < (1.0 - kBoundMargin) * least || 0.5 * rest <= tolerance * upper) break;
         residual_.swap(product_);
     }
-    return std::numeric_limits<double>::quiet_NaN();
+    return {gain, upper, gain};
 }
 
 }  // namespace labelboost

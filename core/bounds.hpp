@@ -21,6 +21,9 @@ namespace labelboost {
 
 // How far, relatively, a bound may be off by rounding.
 constexpr double kBoundMargin = 1e-6;
+// How close bounds are brought first, which mostly leaves one candidate, and where a gain is as good as that of a
+// factorisation.
+constexpr double kNarrow = 1e-3, kSettled = 1e-12;
 
 // Whether bounds can be had, and pay: for many labels, or for features whose values were put into bins.
 bool bounds_possible(const Settings& settings, std::size_t labels, bool binned_features);
@@ -52,6 +55,7 @@ private:
     Form form_;
     const Settings& settings_;
     double noise_ = 0.0, quality_ = 0.0;
+    bool inverted_ = false;
     TrialHead trial_;
     AlignedVector profile_, head_, system_, inverse_;
 };
@@ -120,11 +124,10 @@ public:
     // Bounds on the gains of the pair that was taken last.
     GainBounds part_bounds() const;
     GainBounds rest_bounds();
-    // Tighter ones, from one more look at the examples of the part.
-    double tight_part_gain();
-    // The gain of the rest to all digits, 0 if it is found not to come near `least`, or NaN if it does not converge soon.
-    // `least` is raised to what the gain is found to be at least.
-    double settled_rest_gain(double& least);
+    // The same, as close to each other as `tolerance` tells (relatively), unless the gain is found not to come near `least`
+    // or this does not succeed soon.
+    GainBounds settle_part(double least, double tolerance);
+    GainBounds settle_rest(double least, double tolerance);
     // The profile of the part or the rest, without a head.
     const double* part_profile() const { return part_.data(); }
     const double* rest_profile();

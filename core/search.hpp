@@ -297,11 +297,22 @@ private:
     void confirm(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
     void settle(const Task& task, const std::vector<Place>& places, Side side,
                 std::vector<FeatureCandidates>& candidates);
+    // Before that, without label bins: brings the bounds of those that may be the best closer together.
+    void narrow(const Task& task, const std::vector<Place>& places, Side side,
+                std::vector<FeatureCandidates>& candidates);
+    static GainBounds settle_gain(Scratch& scratch, Side side, double tolerance);
     struct Segment {  // pairs of a feature, from one checkpoint to the next
         std::size_t place, begin, end;
         const AlignedVector* profile;
         double optimistic;  // the best quality that is possible
+        double attained = std::numeric_limits<double>::infinity();  // some candidate is found to be as good as this
     };
+    template <typename Visit>
+    void run_segments(const Task& task, const std::vector<Place>& places, Side side, const std::atomic<double>& reached,
+                      std::vector<Segment>& segments, const Visit& visit);
+    template <typename Visit>
+    void walk_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side, std::atomic<double>& reached,
+                      const FeatureCandidates& feature, const Visit& visit) const;
     void settle_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side, std::atomic<double>& reached,
                         FeatureCandidates& out, Wanted& left_over) const;
     // The segments with a candidate up to `limit`, or all of them as one where the listing is not kept.

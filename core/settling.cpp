@@ -64,6 +64,73 @@ void Search::find_segments(const Task& task, std::size_t place, Side side, doubl
     }
 }
 
+// visit(segment, scratch), for each of them that may have the best candidate, with its listing.
+template <typename Visit>
+void Search::run_segments(const Task& task, const std::vector<Place>& places, Side side, const std::atomic<double>& reached,
+                          std::vector<Segment>& segments, const Visit& visit) {
+    if (side == Side::rest && !segments.empty()) anchor_.prepare_steps(task.interrupt);
+    // The most promising ones first: what they reach spares others a closer look.
+    std::stable_sort(segments.begin(), segments.end(),
+                     [](const Segment& a, const Segment& b) { return a.optimistic < b.optimistic; });
+    pool_.run(segments.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+        Segment& segment = segments[number];
+        if (!(segment.optimistic <= (1.0 - kBoundMargin) * reached)) return;
+        Scratch& scratch = scratch_for(places, segment.place, thread);
+        list(task, column(places[segment.place]), scratch);
+        visit(segment, scratch);
+    });
+}
+
+// visit(slot), for each candidate of a segment that may be the best: scratch.reached is what it is compared with, and is
+// lowered if more is reached.
+template <typename Visit>
+void Search::walk_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side,
+                          std::atomic<double>& reached, const FeatureCandidates& feature, const Visit& visit) const {
+    const ActivityScope summing(scratch.activity, Activity::summing);
+    const std::vector<CandidatePair>& pairs = scratch.listing->pairs();
+    scratch.walk.start(task.gradients, task.coverage.weights, *scratch.listing, anchor_);
+    scratch.walk.resume(*segment.profile);
+    for (std::size_t p = segment.begin; p < std::min(segment.end, pairs.size()); ++p) {
+        scratch.walk.advance(pairs[p]);
+        scratch.reached = reached.load(std::memory_order_relaxed);
+        const std::uint32_t own = slot(pairs[p], side);
+        if (!(feature.optimistic[own] <= (1.0 - kBoundMargin) * scratch.reached)) continue;
+        visit(own);
+        lower(reached, scratch.reached);
+        count_work(scratch, static_cast<double>(scratch.walk.part().size() * form_.size()), task.interrupt);
+    }
+}
+
+// In a few steps each: what is left of them is to be settled.
+void Search::narrow(const Task& task, const std::vector<Place>& places, Side side,
+                    std::vector<FeatureCandidates>& candidates) {
+    std::atomic<double> reached{reach(task, candidates)};
+    std::vector<Segment> segments;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (candidates[i].by_histogram) continue;
+        find_segments(task, i, side, (1.0 - kBoundMargin) * reached, candidates[i], segments);
+    }
+    run_segments(task, places, side, reached, segments, [&](Segment& segment, Scratch& scratch) {
+        FeatureCandidates& feature = candidates[segment.place];
+        walk_segment(task, segment, scratch, side, reached, feature, [&](std::uint32_t own) {
+            const ActivityScope evaluating(scratch.activity, Activity::evaluating);
+            const GainBounds gain = settle_gain(scratch, side, kNarrow);
+            feature.optimistic[own] = -gain.upper;
+            segment.attained = std::min(segment.attained, -gain.lower);
+            scratch.reached = std::min(scratch.reached, -gain.lower);
+        });
+    });
+    for (const Segment& segment : segments) {
+        double& attained = candidates[segment.place].attained;
+        attained = std::min(attained, segment.attained);
+    }
+}
+
+GainBounds Search::settle_gain(Scratch& scratch, Side side, double tolerance) {
+    return side == Side::rest ? scratch.walk.settle_rest(-scratch.reached, tolerance)
+                              : scratch.walk.settle_part(-scratch.reached, tolerance);
+}
+
 void Search::settle(const Task& task, const std::vector<Place>& places, Side side,
                     std::vector<FeatureCandidates>& candidates) {
     std::atomic<double> reached{reach(task, candidates)};
@@ -83,16 +150,8 @@ void Search::settle(const Task& task, const std::vector<Place>& places, Side sid
         for (std::size_t k = 0; k < left_over[i].size(); ++k) left_over[i][k] = possible(feature.optimistic[k]) ? 1 : 0;
         feature.optimistic.clear();
     }
-    if (side == Side::rest && !segments.empty()) anchor_.prepare_steps(task.interrupt);
-    // The most promising ones first: what they reach spares others a closer look.
-    std::stable_sort(segments.begin(), segments.end(),
-                     [](const Segment& a, const Segment& b) { return a.optimistic < b.optimistic; });
-    pool_.run(segments.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
-        if (!(segments[number].optimistic <= (1.0 - kBoundMargin) * reached)) return;
-        const std::size_t i = segments[number].place;
-        Scratch& scratch = scratch_for(places, i, thread);
-        list(task, column(places[i]), scratch);
-        settle_segment(task, segments[number], scratch, side, reached, candidates[i], left_over[i]);
+    run_segments(task, places, side, reached, segments, [&](const Segment& segment, Scratch& scratch) {
+        settle_segment(task, segment, scratch, side, reached, candidates[segment.place], left_over[segment.place]);
     });
     std::vector<std::size_t> features;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -111,27 +170,18 @@ void Search::settle(const Task& task, const std::vector<Place>& places, Side sid
 // Candidates that must be solved on their own are left over.
 void Search::settle_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side,
                             std::atomic<double>& reached, FeatureCandidates& out, Wanted& left_over) const {
-    const std::vector<CandidatePair>& pairs = scratch.listing->pairs();
-    const std::size_t end = std::min(segment.end, pairs.size());
-    const auto possible = [&](const CandidatePair& pair) {
-        scratch.reached = reached.load(std::memory_order_relaxed);
-        return out.optimistic[slot(pair, side)] <= (1.0 - kBoundMargin) * scratch.reached;
-    };
     if (settings_.binned_candidates() && !one_by_one_pays(*scratch.listing)) {
-        for (std::size_t p = segment.begin; p < end; ++p) left_over[slot(pairs[p], side)] = possible(pairs[p]) ? 1 : 0;
+        const std::vector<CandidatePair>& pairs = scratch.listing->pairs();
+        const double limit = (1.0 - kBoundMargin) * reached;
+        for (std::size_t p = segment.begin; p < std::min(segment.end, pairs.size()); ++p) {
+            const std::uint32_t own = slot(pairs[p], side);
+            left_over[own] = out.optimistic[own] <= limit ? 1 : 0;
+        }
         return;
     }
-    const ActivityScope summing(scratch.activity, Activity::summing);
-    scratch.walk.start(task.gradients, task.coverage.weights, *scratch.listing, anchor_);
-    scratch.walk.resume(*segment.profile);
-    for (std::size_t p = segment.begin; p < end; ++p) {
-        scratch.walk.advance(pairs[p]);
-        if (!possible(pairs[p])) continue;
-        const std::uint32_t own = slot(pairs[p], side);
+    walk_segment(task, segment, scratch, side, reached, out, [&](std::uint32_t own) {
         left_over[own] = settle_one(task, scratch, side, out.quality[own]) ? 0 : 1;
-        lower(reached, scratch.reached);
-        count_work(scratch, static_cast<double>(scratch.walk.part().size() * form_.size()), task.interrupt);
-    }
+    });
 }
 
 // Returns whether the quality of a candidate is decided, having stored it unless it is too bad.
@@ -142,12 +192,12 @@ bool Search::settle_one(const Task& task, Scratch& scratch, Side side, double& q
         scratch.scorer.add_system(&quality);
         return true;
     }
-    if (side == Side::part) return -scratch.walk.tight_part_gain() > (1.0 - kBoundMargin) * scratch.reached;
-    double least = -scratch.reached;
-    const double gain = scratch.walk.settled_rest_gain(least);
-    scratch.reached = -least;
-    if (gain > 0.0) quality = -gain;
-    return !std::isnan(gain);
+    const GainBounds gain = settle_gain(scratch, side, kSettled);
+    if (gain.upper < -(1.0 - kBoundMargin) * scratch.reached) return true;
+    scratch.reached = std::min(scratch.reached, -gain.lower);
+    if (!(gain.upper - gain.lower <= kSettled * gain.upper)) return false;
+    quality = -gain.lower;
+    return true;
 }
 
 // Summing up K^2 / 2 numbers once per example, and aggregating them for each candidate, against K + B^2 / 2 numbers (one
