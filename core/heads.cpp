@@ -96,7 +96,8 @@ BinnedSystem::BinnedSystem(const Form& form, const Settings& settings)
       gradient_(padded_size(form.labels), 0.0),
       additive_(padded_size(form.labels), 0.0),
       hessian_(padded_size(form.labels), 0.0),
-      criterion_(padded_size(form.labels), 0.0) {}
+      criterion_(padded_size(form.labels), 0.0),
+      numbers_(padded_size(form.labels), -1.0) {}
 
 // By the labels' gradients and second derivatives, without the L2 term, in `gradient_` and `hessian_`.
 void BinnedSystem::map_labels(double noise) {
@@ -104,7 +105,6 @@ void BinnedSystem::map_labels(double noise) {
                                                                   noise, settings_, bin_.data(), bin_size_.data(),
                                                                   criterion_.data()));
     matrix_.assign(bins_ * bins_, 0.0);
-    order_.set(bin_, bin_size_, form_.labels, bins_);
     std::fill_n(of_bins_.begin(), bins_, 0.0);
     scatter(gradient_.data(), of_bins_.data(), 1);
 }
@@ -144,8 +144,18 @@ void BinnedSystem::add_l2() {
 }
 
 void BinnedSystem::aggregate(const double* whole, const double* part, double* matrix) {
-    const std::size_t needed = aggregate_scratch_size(form_.labels, bins_);
+    const std::size_t needed = std::max(aggregate_scratch_size(form_.labels, bins_), 3 * padded_size(form_.labels));
     if (rows_.size() < needed) rows_.resize(needed);
+    // Two bins have but one element in common. Heads of label sets, which would differ in their last digits, keep the bits
+    // that they had in former versions.
+    if (bins_ <= 2 && !settings_.exact && form_.sets == nullptr) {
+        std::fill_n(matrix, bins_ * bins_, 0.0);
+        if (bins_ < 2) return;
+        std::copy_n(bin_.begin(), form_.labels, numbers_.begin());
+        matrix[1] = -active_kernels().sum_of_pairs(whole, part, form_.labels, numbers_.data(), rows_.data());
+        return;
+    }
+    order_.set(bin_, bin_size_, form_.labels, bins_);
     active_kernels().aggregate_gram(whole, part, form_.labels, order_.order.data(), order_.first.data(), bins_, settings_.exact,
                                     rows_.data(), matrix);
 }
@@ -158,6 +168,7 @@ std::size_t BinnedSystem::start_system(const double* profile, double noise) {
         hessian_[k] = additive[k] - profile[layout.product() + k];
     }
     map_labels(noise);
+    order_.set(bin_, bin_size_, form_.labels, bins_);
     add_l2();
     add_to_diagonal(settings_.exact ? additive : hessian_.data());
     return bins_;

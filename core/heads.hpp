@@ -81,7 +81,7 @@ private:
     LabelOrder order_;
     std::vector<double> of_bins_;              // gradients
     std::vector<double> matrix_, larger_;
-    AlignedVector gradient_, additive_, hessian_, criterion_;  // by label, padded
+    AlignedVector gradient_, additive_, hessian_, criterion_, numbers_;  // by label, padded
     AlignedVector rows_;
 };
 
