@@ -62,13 +62,8 @@ public:
 
 private:
     void map_labels(double noise);
-    // One label after the other, those of a bin to a sum that is `step` behind that of the bin before. Not bin by bin: the
-    // processor would rarely guess where the next one begins.
-    void scatter(const double* values, double* sums, std::size_t step) const {
-        for (std::size_t k = 0; k < form_.labels; ++k) {
-            if (bin_[k] >= 0) sums[static_cast<std::size_t>(bin_[k]) * step] += values[k];
-        }
-    }
+    // Adds values, one label after the other, to the sums of their bins, which are `step` apart.
+    void scatter(const double* values, double* sums, std::size_t step) const;
     void add_to_diagonal(const double* values) { scatter(values, matrix_.data(), bins_ + 1); }
     void add_l2();
     void aggregate(const double* whole, const double* part, double* matrix);
