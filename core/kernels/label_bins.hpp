@@ -14,48 +14,37 @@ namespace {
 struct SignRange {
     double low = 0.0, width = 1.0;
     std::int32_t bins = 0;
+
+    SignRange(Vec lowest, Vec highest, std::int32_t count) : bins(count) {
+        if (count == 0) return;
+        low = smallest(lowest);
+        const double high = -smallest(-highest);
+        const double size = -low > high ? -low : high;
+        // All the same: everything lies at the start of an endless first bin.
+        const bool equal = high - low <= kTie * size;
+        width = equal ? __builtin_inf() : (high - low) / count;
+    }
 };
 
-inline SignRange sign_range(const double* criterion, std::size_t padded, bool positive, std::int32_t bins) {
-    const double sign = positive ? 1.0 : -1.0;
-    const Vec none = broadcast(__builtin_inf());
-    Vec low = none, high = -none;
-    for (std::size_t c = 0; c < padded; c += kLanes) {
-        const Vec x = load(criterion + c);
-        const VecMask member = sign * x > Vec{};
-        low = minimum(low, select(member, x, none));
-        high = maximum(high, select(member, x, -none));
-    }
-    if (bins == 0) return {};
-    SignRange range;
-    range.bins = bins;
-    range.low = smallest(low);
-    const double high_end = -smallest(-high);
-    const double size = -range.low > high_end ? -range.low : high_end;
-    // All the same: everything lies at the start of an endless first bin.
-    const bool equal = high_end - range.low <= kTie * size;
-    range.width = equal ? __builtin_inf() : (high_end - range.low) / range.bins;
-    return range;
-}
-
-// Numbers of bins without labels are dropped, so that those of others move up. Returns the number of bins.
-inline std::int32_t drop_empty_bins(std::int32_t bins, std::size_t labels, std::int32_t* bin, std::int32_t* bin_size) {
+// Numbers of bins without labels are dropped, so that those of others move up. Returns the number of bins. scratch: a number
+// per bin.
+inline std::int32_t drop_empty_bins(std::int32_t bins, std::size_t labels, std::int32_t* bin, std::int32_t* bin_size,
+                                    double* scratch) {
     for (std::int32_t b = 0; b < bins; ++b) bin_size[b] = 0;
     for (std::size_t k = 0; k < labels; ++k) {
         if (bin[k] >= 0) ++bin_size[bin[k]];
     }
-    bool any_empty = false;
-    for (std::int32_t b = 0; b < bins; ++b) any_empty = any_empty || bin_size[b] == 0;
-    if (!any_empty) return bins;
-    // `bin_size` turns from sizes by old number into new numbers, then back into sizes.
+    double* const moved_to = scratch;
     std::int32_t used = 0;
-    for (std::int32_t b = 0; b < bins; ++b) bin_size[b] = bin_size[b] > 0 ? used++ : -1;
-    for (std::size_t k = 0; k < labels; ++k) {
-        if (bin[k] >= 0) bin[k] = bin_size[bin[k]];
+    for (std::int32_t b = 0; b < bins; ++b) {
+        const std::int32_t size = bin_size[b];
+        moved_to[b] = used;
+        bin_size[used] = size;
+        used += size > 0 ? 1 : 0;
     }
-    for (std::int32_t b = 0; b < used; ++b) bin_size[b] = 0;
+    if (used == bins) return bins;
     for (std::size_t k = 0; k < labels; ++k) {
-        if (bin[k] >= 0) ++bin_size[bin[k]];
+        if (bin[k] >= 0) bin[k] = static_cast<std::int32_t>(moved_to[bin[k]]);
     }
     return used;
 }
@@ -92,14 +81,22 @@ std::int32_t map_to_bins(const double* gradient, const double* hessian, std::siz
         if (positive_bins > 0) bin_size[negative_bins] = positive_labels;
         return negative_bins + positive_bins;
     }
+    const Vec none = broadcast(__builtin_inf());
+    Vec lowest[2] = {none, none}, highest[2] = {-none, -none};
     for (std::size_t c = 0; c < padded; c += kLanes) {
         const Vec direction = load(criterion + c);
         const VecMask usable = direction != Vec{};
         const Vec a = maximum(load(hessian + c), Vec{}) + l2;
-        store(criterion + c) = select(usable, direction / select(usable, a, one), Vec{});
+        const Vec x = select(usable, direction / select(usable, a, one), Vec{});
+        store(criterion + c) = x;
+        const VecMask below = x < Vec{}, above = x > Vec{};
+        lowest[0] = minimum(lowest[0], x);  // a zero is never the lowest of the negative ones
+        highest[0] = maximum(highest[0], select(below, x, -none));
+        lowest[1] = minimum(lowest[1], select(above, x, none));
+        highest[1] = maximum(highest[1], x);
     }
-    const SignRange negative = sign_range(criterion, padded, false, negative_bins);
-    const SignRange positive = sign_range(criterion, padded, true, positive_bins);
+    const SignRange negative(lowest[0], highest[0], negative_bins);
+    const SignRange positive(lowest[1], highest[1], positive_bins);
     for (std::size_t c = 0; c < padded; c += kLanes) {
         const Vec x = load(criterion + c);
         const VecMask below = x < Vec{};
@@ -112,7 +109,7 @@ std::int32_t map_to_bins(const double* gradient, const double* hessian, std::siz
         const Vec mapped = select(below | (x > Vec{}), number, broadcast(-1.0));
         store_numbers(c, mapped);
     }
-    return drop_empty_bins(negative.bins + positive.bins, labels, bin, bin_size);
+    return drop_empty_bins(negative.bins + positive.bins, labels, bin, bin_size, criterion);
 }
 
 // A row of the Gram matrix of a region, or of what the region has in addition to a part of it.
