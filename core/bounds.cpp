@@ -194,6 +194,18 @@ GainBounds ProfileWalk::rest_bounds() {
                                        anchor_->noise(), rounding_, residual_.data());
 }
 
+// The pivots of a system are no smaller than its slack with the L2 term, so that a factorisation would not drop an unknown.
+bool ProfileWalk::regular(const double* whole, const double* part) const {
+    const ProfileLayout layout(form_.labels);
+    for (std::size_t k = 0; k < form_.labels; ++k) {
+        const auto at = [&](std::size_t place) { return whole[place + k] - (part != nullptr ? part[place + k] : 0.0); };
+        const double least = std::max(at(layout.slack()) - anchor_->noise(), 0.0) + settings_.l2;
+        const double largest = at(layout.additive()) + settings_.l2;
+        if (!(least > 2.0 * std::max(kSingular * largest, anchor_->noise()))) return false;
+    }
+    return true;
+}
+
 // Conjugate gradients with the preconditioner D = diag(d + l2): a step along s raises the gain by (r.s)^2 / (s.A s) / 2.
 GainBounds ProfileWalk::settle_part(double least, double tolerance) {
     const ProfileLayout layout(form_.labels);
@@ -228,7 +240,7 @@ GainBounds ProfileWalk::settle_part(double least, double tolerance) {
         upper = gain + 0.5 * rest;
         if (upper < (1.0 - kBoundMargin) * least || 0.5 * rest <= tolerance * upper) break;
     }
-    return {gain, upper, gain};
+    return {regular(part_.data(), nullptr) ? gain : 0.0, upper, gain};
 }
 
 // With the Hessian P of what is removed, the system of the rest is A - P. From x with residual r the step s = A^-1 r leads
@@ -253,7 +265,7 @@ GainBounds ProfileWalk::settle_rest(double least, double tolerance) {
         if (upper < (1.0 - kBoundMargin) * least || 0.5 * rest <= tolerance * upper) break;
         residual_.swap(product_);
     }
-    return {gain, upper, gain};
+    return {regular(anchor_->profile(), removed()) ? gain : 0.0, upper, gain};
 }
 
 }  // namespace labelboost

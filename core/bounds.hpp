@@ -125,7 +125,7 @@ public:
     GainBounds part_bounds() const;
     GainBounds rest_bounds();
     // The same, as close to each other as `tolerance` tells (relatively), unless the gain is found not to come near `least`
-    // or this does not succeed soon.
+    // or this does not succeed soon. Nothing is known from below if the system is nearly singular.
     GainBounds settle_part(double least, double tolerance);
     GainBounds settle_rest(double least, double tolerance);
     // The profile of the part or the rest, without a head.
@@ -138,6 +138,7 @@ private:
     void add(std::span<const std::int32_t> examples, AlignedVector& profile) const;
     void add_product(std::span<const std::int32_t> examples, const AlignedVector& head, AlignedVector& product) const;
     bool with_missing() const;
+    bool regular(const double* whole, const double* part) const;
     const double* removed();  // the profile of all that is not in the rest
 
     Form form_;

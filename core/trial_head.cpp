@@ -67,7 +67,7 @@ void TrialHead::multiply_region(const double* sums) {
         return;
     }
     for (std::size_t k = 0; k < labels_; ++k) spread_[k] = bin_[k] < 0 ? 0.0 : scores_[static_cast<std::size_t>(bin_[k])];
-    kernels.multiply_gram(sums, nullptr, labels_, numbers_.data(), settings_.exact, spread_.data(), products_.data());
+    kernels.multiply_gram(sums, labels_, numbers_.data(), settings_.exact, spread_.data(), products_.data());
     const double* const products[] = {products_.data()};
     kernels.sum_over_bins(products, 1, labels_, bin_.data(), numbers_.data(), bins_, pulls_.data());
 }

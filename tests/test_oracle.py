@@ -181,6 +181,35 @@ def test_many_labels(parameters: dict[str, Any]) -> None:
     assert_same_rules(model.rules_, rules)
 
 
+def word_problem(seed: int, n: int, n_labels: int) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    """Words that are there or not, or counted, some of them not known, and topics made of them."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n, 24)) < rng.uniform(0.02, 0.4, 24)).astype(np.float64)
+    X[:, 12:] *= rng.integers(1, 4, (n, 12))
+    X[rng.random(n) < 0.1, 5] = np.nan
+    logits = np.nan_to_num(X) @ rng.normal(size=(24, n_labels)) + rng.normal(size=(n, n_labels))
+    shares = rng.uniform(0.02, 0.5, n_labels)
+    return X, (logits > np.diag(np.quantile(logits, 1 - shares, axis=0))).astype(np.uint8)
+
+
+@pytest.mark.parametrize("aggregation", ["paper", "exact"])
+@pytest.mark.parametrize("label_bins", [None, 2, 4, 0.06, 0.32])
+@pytest.mark.parametrize("l2", [0.01, 1.0])
+@pytest.mark.parametrize("weighted", [False, True], ids=["even", "weighted"])
+def test_many_labels_of_words(
+    aggregation: str, label_bins: float | None, l2: float, weighted: bool
+) -> None:
+    """Rests lack few examples: heads that are nearly their best ones tell which may win."""
+    X, Y = word_problem(seed=4, n=150, n_labels=37)
+    rng = np.random.default_rng(5)
+    weights = np.where(rng.random(len(X)) < 0.1, 1e6, rng.uniform(1.0, 10.0, len(X)))
+    parameters = {"label_bins": label_bins, "label_bin_aggregation": aggregation, "l2": l2}
+    model, rules = fit_both(
+        X, Y, None, weights if weighted else None, n_rules=15, min_coverage=2, **parameters
+    )
+    assert_same_rules(model.rules_, rules)
+
+
 @pytest.mark.parametrize("name", ["enron", "medical"])
 @pytest.mark.parametrize("parameters", [p for p in BOUNDED if p["l2"] == 1.0], ids=name_of)
 def test_real_data_with_many_labels(name: str, parameters: dict[str, Any]) -> None:

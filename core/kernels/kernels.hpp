@@ -276,11 +276,12 @@ struct Kernels {
                                 std::size_t bins, bool exact, const double* head, double factor, double* scratch,
                                 double* products);
 
-    // product = the Gram matrix of the sums, `whole - part` if there is a part, times a head, both by label and padded;
-    // unless exact, without the elements of labels of the same bin.
-    void (*multiply_gram)(const double* whole, const double* part, std::size_t labels, const double* numbers, bool exact,
-                          const double* head, double* product);
-    // The sum of the elements of the same Gram matrix between labels of bin 0 and of bin 1. scratch: 3 padded vectors.
+    // product = the Gram matrix of a region's sums times a head, both by label and padded; unless exact, without the
+    // elements of labels of the same bin.
+    void (*multiply_gram)(const double* sums, std::size_t labels, const double* numbers, bool exact, const double* head,
+                          double* product);
+    // The sum of the elements of a Gram matrix between labels of bin 0 and of bin 1; of the sums `whole - part` if there is a
+    // part. scratch: 3 padded vectors.
     double (*sum_of_pairs)(const double* whole, const double* part, std::size_t labels, const double* numbers,
                            double* scratch);
 

@@ -394,18 +394,18 @@ void sum_over_bins(const double* const* values, std::size_t count, std::size_t l
 
 // Four rows at a time. Each element of the upper triangle counts for its row and for its column, but those of the diagonal
 // blocks, which hold both triangles. K^2 / 2 elements are loaded, for two multiply-adds each.
-template <bool kWithoutPart>
-inline void multiply_gram_rows(const double* whole, const double* part, const JointLayout& layout, const double* numbers,
-                               bool exact, const double* head, double* product) {
+void multiply_gram(const double* sums, std::size_t labels, const double* numbers, bool exact, const double* head,
+                   double* product) {
     constexpr std::size_t kRows = 4;
-    using Row = GramRow<kWithoutPart>;
+    const JointLayout layout(labels);
+    for (std::size_t c = 0; c < layout.padded; c += kLanes) store(product + c) = Vec{};
     for (std::size_t i = 0; i < layout.padded; i += kRows) {
-        const auto row = [&](std::size_t r) { return Row(whole, part, layout, static_cast<std::int32_t>(i + r)); };
-        const Row rows[kRows] = {row(0), row(1), row(2), row(3)};
+        const std::size_t diagonal = i / kLanes * kLanes;
+        const double* const rows = sums + layout.row(i) - diagonal;
+        const std::size_t width = layout.block_width(i / kLanes);
         Vec own[kRows], scores[kRows], along[kRows];
-        const std::size_t diagonal = rows[0].start;
         const auto element = [&](std::size_t r, std::size_t c) {  // NaN is the bin of no label
-            return select(load(numbers + c) == own[r], Vec{}, rows[r].at(c));
+            return select(load(numbers + c) == own[r], Vec{}, load(rows + r * width + c));
         };
         for (std::size_t r = 0; r < kRows; ++r) {
             own[r] = broadcast(exact ? __builtin_nan("") : numbers[i + r]);
@@ -423,17 +423,6 @@ inline void multiply_gram_rows(const double* whole, const double* part, const Jo
             store(product + c) = total;
         }
         for (std::size_t r = 0; r < kRows; ++r) product[i + r] += sum(along[r]);
-    }
-}
-
-void multiply_gram(const double* whole, const double* part, std::size_t labels, const double* numbers, bool exact,
-                   const double* head, double* product) {
-    const JointLayout layout(labels);
-    for (std::size_t c = 0; c < layout.padded; c += kLanes) store(product + c) = Vec{};
-    if (part != nullptr) {
-        multiply_gram_rows<true>(whole, part, layout, numbers, exact, head, product);
-    } else {
-        multiply_gram_rows<false>(whole, part, layout, numbers, exact, head, product);
     }
 }
 
