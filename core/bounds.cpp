@@ -34,7 +34,6 @@ bool Anchor::prepare(const AlignedVector& total, double noise, Interrupt& interr
         for (std::size_t k = 0; k < form_.labels; ++k) product[k] = total[joint.diagonal(k)];
         trial_.start(profile_.data(), noise, nullptr);
         trial_.multiply_region(total.data());
-        trial_.bounds();
         return true;
     }
     if (!solve_total(total, interrupt)) return false;
@@ -194,14 +193,12 @@ GainBounds ProfileWalk::rest_bounds() {
                                        anchor_->noise(), rounding_, residual_.data());
 }
 
-// The pivots of a system are no smaller than its slack with the L2 term, so that a factorisation would not drop an unknown.
 bool ProfileWalk::regular(const double* whole, const double* part) const {
     const ProfileLayout layout(form_.labels);
     for (std::size_t k = 0; k < form_.labels; ++k) {
         const auto at = [&](std::size_t place) { return whole[place + k] - (part != nullptr ? part[place + k] : 0.0); };
         const double least = std::max(at(layout.slack()) - anchor_->noise(), 0.0) + settings_.l2;
-        const double largest = at(layout.additive()) + settings_.l2;
-        if (!(least > 2.0 * std::max(kSingular * largest, anchor_->noise()))) return false;
+        if (!keeps_pivot(least, at(layout.additive()) + settings_.l2, anchor_->noise())) return false;
     }
     return true;
 }

@@ -156,6 +156,7 @@ std::size_t BinnedSystem::form_system(const double* whole, const double* part, d
         }
     }
     map_labels(noise);
+    if (!in_pairs()) order_.set(bin_, bin_size_, form_.labels, bins_);
     aggregate(whole, part, matrix_.data());
     add_to_diagonal(settings_.exact ? additive_.data() : hessian_.data());
     add_l2();
@@ -169,18 +170,15 @@ void BinnedSystem::add_l2() {
 void BinnedSystem::aggregate(const double* whole, const double* part, double* matrix) {
     const std::size_t needed = std::max(aggregate_scratch_size(form_.labels, bins_), 3 * padded_size(form_.labels));
     if (rows_.size() < needed) rows_.resize(needed);
-    // Two bins have but one element in common. Heads of label sets, which would differ in their last digits, keep the bits
-    // that they had in former versions.
-    if (bins_ <= 2 && !settings_.exact && form_.sets == nullptr) {
+    if (in_pairs()) {
         std::fill_n(matrix, bins_ * bins_, 0.0);
         if (bins_ < 2) return;
         std::copy_n(bin_.begin(), form_.labels, numbers_.begin());
         matrix[1] = -active_kernels().sum_of_pairs(whole, part, form_.labels, numbers_.data(), rows_.data());
         return;
     }
-    order_.set(bin_, bin_size_, form_.labels, bins_);
-    active_kernels().aggregate_gram(whole, part, form_.labels, order_.order.data(), order_.first.data(), bins_, settings_.exact,
-                                    rows_.data(), matrix);
+    active_kernels().aggregate_gram(whole, part, form_.labels, order_.order.data(), order_.first.data(), bins_,
+                                    settings_.exact, rows_.data(), matrix);
 }
 
 std::size_t BinnedSystem::start_system(const double* profile, double noise) {

@@ -62,6 +62,9 @@ public:
 
 private:
     void map_labels(double noise);
+    // Two bins have but one element in common. Heads of label sets, which would differ in their last digits, keep the bits
+    // that they had in former versions.
+    bool in_pairs() const { return bins_ <= 2 && !settings_.exact && form_.sets == nullptr; }
     // Adds values, one label after the other, to the sums of their bins, which are `step` apart.
     void scatter(const double* values, double* sums, std::size_t step) const;
     void add_to_diagonal(const double* values) { scatter(values, matrix_.data(), bins_ + 1); }

@@ -98,7 +98,7 @@ GainBounds TrialHead::bounds() {
         linear -= sums_[kGradient * bins_ + b] * scores_[b];
         quadratic += scores_[b] * pulls_[b];
         size += labels * std::abs(scores_[b]);
-        regular = regular && slack_[b] > 2.0 * std::max(kSingular * diagonal, noise_);
+        regular = regular && keeps_pivot(slack_[b], diagonal, noise_);
     }
     const double stretch = quadratic > 0.0 ? linear / quadratic : 0.0;
     size *= std::abs(stretch);

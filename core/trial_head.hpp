@@ -21,6 +21,12 @@
 
 namespace labelboost {
 
+// Whether a factorisation certainly keeps an unknown, so that what a head attains is attained by the solution, too: no pivot is
+// smaller than the slack with the L2 term, `least`.
+inline bool keeps_pivot(double least, double diagonal, double noise) {
+    return least > 2.0 * kSingular * diagonal && least > 2.0 * noise;
+}
+
 // Holds its scratch memory: one per thread.
 class TrialHead {
 public:
