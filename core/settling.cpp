@@ -50,8 +50,9 @@ void Search::find_segments(const Task& task, std::size_t place, Side side, doubl
                            std::vector<Segment>& out) const {
     static const AlignedVector nothing;
     if (!task.kept.possible) {
-        const double best = *std::min_element(feature.optimistic.begin(), feature.optimistic.end());
-        out.push_back({place, 0, std::numeric_limits<std::size_t>::max(), &nothing, best});
+        double best = kInfinity;  // of none, if all values are the same
+        for (const double quality : feature.optimistic) best = std::min(best, quality);
+        if (best <= limit) out.push_back({place, 0, std::numeric_limits<std::size_t>::max(), &nothing, best});
         return;
     }
     const std::vector<CandidatePair>& pairs = task.kept.listings[place].pairs();

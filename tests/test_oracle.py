@@ -210,6 +210,21 @@ def test_many_labels_of_words(
     assert_same_rules(model.rules_, rules)
 
 
+@pytest.mark.parametrize("label_bins", [None, 2])
+def test_constant_features_among_many_long_lists(label_bins: int | None) -> None:
+    """There are too many lists to keep, and one feature has no candidates: it changes nothing."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(7000, 20))
+    Y = (X @ rng.normal(size=(20, 33)) + rng.normal(size=(7000, 33)) > 3.0).astype(np.uint8)
+    model = RuleBoostingClassifier(
+        n_rules=3, label_bins=label_bins, max_features=1.0, max_conditions=2, random_state=1
+    )
+    alone = model.fit(X, Y).rules_
+    beside = model.fit(np.column_stack([X, np.ones(len(X))]), Y).rules_
+    assert [rule.conditions for rule in alone] == [rule.conditions for rule in beside]
+    assert all(np.array_equal(a.head, b.head) for a, b in zip(alone, beside, strict=True))
+
+
 @pytest.mark.parametrize("name", ["enron", "medical"])
 @pytest.mark.parametrize("parameters", [p for p in BOUNDED if p["l2"] == 1.0], ids=name_of)
 def test_real_data_with_many_labels(name: str, parameters: dict[str, Any]) -> None:
