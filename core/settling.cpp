@@ -11,6 +11,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// The best quality that is possible; sums that grew too large on the way tell nothing.
+double optimistic_quality(const GainBounds& gain) { return std::isnan(gain.upper) ? -kInfinity : -gain.upper; }
+
 }  // namespace
 
 void Search::bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
@@ -26,8 +29,7 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
             const GainBounds closer = try_head(task, scratch, side);
             gain = {closer.lower, std::min(gain.upper, closer.upper), closer.at_head};
         }
-        // Sums that are too large for single precision tell nothing.
-        out.optimistic[slot(pair, side)] = std::isnan(gain.upper) ? -kInfinity : -gain.upper;
+        out.optimistic[slot(pair, side)] = optimistic_quality(gain);
         if (-gain.lower < out.attained) out.attained = -gain.lower;
     };
     constexpr std::size_t kSegments = 16, kFewestPairs = 16;
@@ -116,7 +118,7 @@ void Search::narrow(const Task& task, const std::vector<Place>& places, Side sid
         walk_segment(task, segment, scratch, side, reached, feature, [&](std::uint32_t own) {
             const ActivityScope evaluating(scratch.activity, Activity::evaluating);
             const GainBounds gain = settle_gain(scratch, side, kNarrow);
-            feature.optimistic[own] = -gain.upper;
+            feature.optimistic[own] = optimistic_quality(gain);
             segment.attained = std::min(segment.attained, -gain.lower);
             scratch.reached = std::min(scratch.reached, -gain.lower);
         });
