@@ -1,13 +1,14 @@
 #include "columns.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <functional>
 #include <numeric>
 #include <utility>
 
-#include "nonzero.hpp"
+#include "panels.hpp"
 
 namespace labelboost {
 namespace {
@@ -116,8 +117,8 @@ std::uint64_t sort_key(double value) {
 
 // By single digits, the last one first, each pass keeping the order of the one before: a few passes over the entries
 // instead of log2(n). Digits that all keys have in common are left out, as are most of those of rounded numbers.
+template <int kBits>
 void sort_by_digits(std::vector<Entry>& entries) {
-    constexpr int kBits = 11;
     constexpr std::size_t kDigits = std::size_t{1} << kBits;
     std::uint64_t common = 0;
     const std::uint64_t first = sort_key(entries.front().value);
@@ -126,7 +127,7 @@ void sort_by_digits(std::vector<Entry>& entries) {
     for (int shift = 0; shift < 64; shift += kBits) {
         const auto digit = [&](std::uint64_t key) { return static_cast<std::size_t>(key >> shift) % kDigits; };
         if (digit(common) == 0) continue;
-        std::vector<std::size_t> place(kDigits + 1, 0);
+        std::array<std::uint32_t, kDigits + 1> place{};
         for (const Entry& entry : entries) ++place[digit(sort_key(entry.value)) + 1];
         std::partial_sum(place.begin(), place.end(), place.begin());
         for (const Entry& entry : entries) other[place[digit(sort_key(entry.value))]++] = entry;
@@ -136,7 +137,8 @@ void sort_by_digits(std::vector<Entry>& entries) {
 
 // Sorts by (value, example); the examples come in ascending order.
 void sort_entries(std::vector<Entry>& entries) {
-    constexpr std::size_t kFew = 2048;
+    // Up to so many, comparisons are cheaper, or shorter digits are, of which there are fewer to be counted.
+    constexpr std::size_t kFew = 64, kNotMany = 4096;
     const auto before = [](const Entry& a, const Entry& b) {
         return a.value != b.value ? a.value < b.value : a.example < b.example;
     };
@@ -144,8 +146,10 @@ void sort_entries(std::vector<Entry>& entries) {
     if (std::is_sorted(entries.begin(), entries.end(), before)) return;
     if (entries.size() <= kFew) {
         std::sort(entries.begin(), entries.end(), before);
+    } else if (entries.size() <= kNotMany) {
+        sort_by_digits<8>(entries);
     } else {
-        sort_by_digits(entries);
+        sort_by_digits<11>(entries);
     }
 }
 
@@ -225,66 +229,17 @@ Column sparse_column(std::span<const T> values, std::span<const std::int32_t> ex
     return build(entries, std::move(missing), zeros > 0, 0.0, zeros, nominal, max_bins);
 }
 
-template <typename T>
-struct DenseMatrix {
-    const T* data;
-    std::size_t examples;
-    std::ptrdiff_t row_stride, column_stride;
-
-    const T* at(std::size_t row, std::size_t column) const {
-        return data + static_cast<std::ptrdiff_t>(row) * row_stride + static_cast<std::ptrdiff_t>(column) * column_stride;
-    }
-};
-
-// The values of neighbouring columns that are not zero, found in one pass along the rows: most matrices with many
-// columns are nearly empty, and reading them row by row is what memory is fast at. A column with more values than
-// zeros is given up, and its lists are cleared.
-template <typename T>
-class SparsePanel {
-public:
-    SparsePanel(const DenseMatrix<T>& matrix, std::size_t begin, std::size_t end)
-        : values_(end - begin), examples_(end - begin), dense_(end - begin, false) {
-        const std::size_t width = end - begin;
-        for (std::size_t n = 0; n < matrix.examples; ++n) {
-            const T* row = matrix.at(n, begin);
-            // Rows of a wide matrix lie far from each other: their next parts have to be asked for.
-            const T* const later = matrix.at(std::min(n + kRowsAhead, matrix.examples - 1), begin);
-            for (std::size_t start = 0; start < width; start += kStep) __builtin_prefetch(later + start);
-            for_each_nonzero(row, width, [&](std::size_t j) {
-                if (!dense_[j]) add(j, row[j], n, matrix.examples);
-            });
-        }
-    }
-    bool dense(std::size_t j) const { return dense_[j]; }
-    std::span<const T> values(std::size_t j) const { return values_[j]; }
-    std::span<const std::int32_t> examples(std::size_t j) const { return examples_[j]; }
-
-private:
-    static constexpr std::size_t kStep = 64 / sizeof(T), kRowsAhead = 2;
-
-    void add(std::size_t j, T value, std::size_t n, std::size_t total) {
-        values_[j].push_back(value);
-        examples_[j].push_back(static_cast<std::int32_t>(n));
-        if (2 * values_[j].size() < total) return;
-        dense_[j] = true;
-        values_[j] = {};
-        examples_[j] = {};
-    }
-
-    std::vector<std::vector<T>> values_;
-    std::vector<std::vector<std::int32_t>> examples_;
-    std::vector<bool> dense_;
-};
-
 // Dense columns of a row-major matrix are copied several at a time, as a cache line holds as many.
+template <typename T>
+constexpr std::size_t kTogether = 64 / sizeof(T);
+
 template <typename T>
 void build_dense_columns(const DenseMatrix<T>& matrix, std::span<const std::size_t> wanted,
                          std::span<const std::uint8_t> nominal, std::size_t max_bins, std::size_t begin,
                          Column* columns) {
-    constexpr std::size_t kTogether = 64 / sizeof(T);
     std::vector<T> copy;
-    for (std::size_t first = 0; first < wanted.size(); first += kTogether) {
-        const std::span<const std::size_t> group = wanted.subspan(first, std::min(kTogether, wanted.size() - first));
+    for (std::size_t first = 0; first < wanted.size(); first += kTogether<T>) {
+        const std::span<const std::size_t> group = wanted.subspan(first, std::min(kTogether<T>, wanted.size() - first));
         copy.resize(matrix.examples * group.size());
         for (std::size_t n = 0; n < matrix.examples; ++n) {
             for (std::size_t j = 0; j < group.size(); ++j) copy[j * matrix.examples + n] = *matrix.at(n, group[j]);
@@ -294,15 +249,6 @@ void build_dense_columns(const DenseMatrix<T>& matrix, std::span<const std::size
             columns[group[j] - begin] = dense_column(values, nominal[group[j]] != 0, max_bins);
         }
     }
-}
-
-// Columns that one task takes together: so few that their lists stay small, whatever they hold.
-template <typename T>
-std::size_t panel_width(const DenseMatrix<T>& matrix) {
-    constexpr std::size_t kMost = 512;
-    constexpr std::size_t kBytes = 64U << 20;
-    const std::size_t fitting = 2 * kBytes / (matrix.examples * (sizeof(T) + sizeof(std::int32_t)));
-    return std::clamp<std::size_t>(fitting, 64 / sizeof(T), kMost);
 }
 
 }  // namespace
@@ -315,26 +261,30 @@ template <typename T>
 Columns columns_from_dense(const T* data, std::size_t examples, std::size_t features, std::ptrdiff_t row_stride,
                            std::ptrdiff_t column_stride, std::span<const std::uint8_t> nominal, std::size_t max_bins,
                            ThreadPool& pool, Interrupt& interrupt) {
-    const DenseMatrix<T> matrix{data, examples, row_stride, column_stride};
+    const DenseMatrix<T> matrix{data, examples, features, row_stride, column_stride};
+    if (column_stride != 1) {
+        return build_all(examples, features, kTogether<T>, pool, interrupt,
+                         [&](std::size_t begin, std::size_t end, Column* columns) {
+                             std::vector<std::size_t> all(end - begin);
+                             std::iota(all.begin(), all.end(), begin);
+                             build_dense_columns(matrix, all, nominal, max_bins, begin, columns);
+                         });
+    }
+    Panels<T> panels(matrix, pool, interrupt);
     const auto build_some = [&](std::size_t begin, std::size_t end, Column* columns) {
         std::vector<std::size_t> dense;
-        if (column_stride == 1) {
-            const SparsePanel<T> panel(matrix, begin, end);
-            for (std::size_t j = begin; j < end; ++j) {
-                if (panel.dense(j - begin)) {
-                    dense.push_back(j);
-                } else {
-                    columns[j - begin] = sparse_column(panel.values(j - begin), panel.examples(j - begin), examples,
-                                                       nominal[j] != 0, max_bins);
-                }
+        const Panel<T> panel = panels.take(begin / panels.width());
+        for (std::size_t j = begin; j < end; ++j) {
+            if (panel.dense(j - begin)) {
+                dense.push_back(j);
+            } else {
+                columns[j - begin] = sparse_column(panel.values(j - begin), panel.examples(j - begin), examples,
+                                                   nominal[j] != 0, max_bins);
             }
-        } else {
-            dense.resize(end - begin);
-            std::iota(dense.begin(), dense.end(), begin);
         }
         build_dense_columns(matrix, dense, nominal, max_bins, begin, columns);
     };
-    return build_all(examples, features, panel_width(matrix), pool, interrupt, build_some);
+    return build_all(examples, features, panels.width(), pool, interrupt, build_some);
 }
 
 template <typename T>

@@ -58,6 +58,32 @@ def test_every_number_of_threads_gives_the_same_bits(variant: str, n_labels: int
     assert results[0] == results[1] == results[2]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n", "n_features"),
+    [(60, 1300), (301, 513), (13_000, 1100)],
+    ids=["wide", "odd", "many values"],
+)
+def test_the_order_in_memory_does_not_matter(n: int, n_features: int, dtype: type) -> None:
+    """Row by row, features are looked through in panels; of the last matrix each on its own."""
+    rng = np.random.default_rng(3)
+    shares = rng.choice([0.0, 0.01, 0.4, 0.499, 0.5, 1.0], n_features)
+    if n > 10_000:
+        shares = np.full(n_features, 0.48)
+    X = rng.normal(size=(n, n_features)).round(1).astype(dtype)
+    X[rng.random(X.shape) >= shares] = 0.0
+    X[:, 0] = np.where(np.arange(n) % 2 == 0, 0.0, 3.0)
+    X[:, 1] = np.where(np.arange(n) % 2 == 0, 2.0, -0.0)
+    X[rng.random(n) < 0.3, 2] = np.nan
+    Y = (X[:, 3:7] + X[:, 8:12] > 0.5).astype(np.uint8)
+    Y[:, 0] = X[:, 0] > 0.0
+    results = []
+    for matrix, n_threads in [(X, 1), (X, 3), (np.asfortranarray(X), 2), (X[:, ::-1][:, ::-1], 1)]:
+        _, rules = learn(dense_columns(matrix, n_threads=n_threads), Y, 6, max_features=60)
+        results.append(pickle.dumps(rules))
+    assert len(set(results)) == 1
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_scores_are_the_sum_of_the_rules(variant: str) -> None:
     X, Y = problem()

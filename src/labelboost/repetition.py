@@ -24,6 +24,8 @@ BLOCK = 2**14
 """Entries of sparse data examined at a time."""
 FEW_COLUMNS = 256
 """So many columns at a time tell most rows of a wide matrix apart."""
+WIDE = 4096
+"""A matrix with fewer columns is faster looked at as a whole."""
 
 
 def find_tickets(
@@ -69,10 +71,10 @@ def _all_differ(X: NDArray[np.generic], keys: NDArray[np.uint64]) -> bool:
     Columns are looked at until they tell all rows apart: mostly a small part of a wide matrix. If
     that takes too long, some rows are probably repeated.
     """
-    if X.shape[1] <= FEW_COLUMNS:
+    if X.shape[1] < WIDE:
         return False  # not known, as it would not be told faster
     alike = np.arange(len(X))
-    to_look_at = X.size // 8 + FEW_COLUMNS * len(X)
+    to_look_at = X.size // 32 + FEW_COLUMNS * len(X)
     for start in range(0, X.shape[1], FEW_COLUMNS):
         columns = slice(start, start + FEW_COLUMNS)
         part = X[:, columns] if len(alike) == len(X) else X[alike, columns]

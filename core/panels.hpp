@@ -1,0 +1,149 @@
+// The entries of a dense matrix that are not zero, column by column: most matrices with many columns are nearly empty.
+//
+// Memory is read fast only in its own order, so whole rows are looked through in one pass. What is found goes to one list per
+// panel, that is 512 neighbouring columns, which is turned from the order of rows to that of columns when it is that
+// panel's turn: two passes along it instead of another place in memory for every single entry.
+// Where that would need too much memory, each panel is looked through on its own, about three times as slowly.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "nonzero.hpp"
+#include "threads.hpp"
+
+namespace labelboost {
+
+template <typename T>
+struct DenseMatrix {
+    const T* data;
+    std::size_t examples, features;
+    std::ptrdiff_t row_stride, column_stride;
+
+    const T* at(std::size_t row, std::size_t column) const {
+        return data + static_cast<std::ptrdiff_t>(row) * row_stride + static_cast<std::ptrdiff_t>(column) * column_stride;
+    }
+};
+
+template <typename T>
+struct PanelEntry {
+    T value;
+    std::int32_t example;
+    std::uint16_t column;  // of the panel
+};
+template <typename T>
+using PanelList = std::vector<PanelEntry<T>>;
+
+// The values of a panel's columns. A column with at least as many values as zeros is dense, and has none here.
+template <typename T>
+class Panel {
+public:
+    // lists: ascending in the examples, from one to the next as well.
+    Panel(std::size_t examples, std::size_t width, std::span<const PanelList<T>> lists)
+        : dense_from_((examples + 1) / 2), count_(width, 0), end_(width) {
+        for (const PanelList<T>& list : lists) {
+            for (const PanelEntry<T>& entry : list) ++count_[entry.column];
+        }
+        std::size_t total = 0;
+        for (std::size_t j = 0; j < width; ++j) {
+            end_[j] = total;  // so far where it begins
+            total += dense(j) ? 0 : count_[j];
+        }
+        value_.resize(total);
+        example_.resize(total);
+        for (const PanelList<T>& list : lists) {
+            for (const PanelEntry<T>& entry : list) {
+                if (dense(entry.column)) continue;
+                const std::size_t place = end_[entry.column]++;
+                value_[place] = entry.value;
+                example_[place] = entry.example;
+            }
+        }
+    }
+    bool dense(std::size_t j) const { return count_[j] >= dense_from_; }
+    std::span<const T> values(std::size_t j) const { return std::span(value_).subspan(end_[j] - count_[j], count_[j]); }
+    std::span<const std::int32_t> examples(std::size_t j) const {
+        return std::span(example_).subspan(end_[j] - count_[j], count_[j]);
+    }
+
+private:
+    std::size_t dense_from_;           // values
+    std::vector<std::size_t> count_;   // of values, by column
+    std::vector<std::size_t> end_;     // of a column's values
+    std::vector<T> value_;
+    std::vector<std::int32_t> example_;
+};
+
+// Looks through a matrix with rows that lie together in memory.
+template <typename T>
+class Panels {
+public:
+    static constexpr std::size_t kWidth = 512;
+
+    Panels(const DenseMatrix<T>& matrix, ThreadPool& pool, Interrupt& interrupt)
+        : matrix_(matrix), width_(kWidth), parts_(pool.size()), lists_(parts_ * panels()) {
+        const std::size_t most_bytes = std::max(kBytes, matrix.examples * matrix.features * sizeof(T) / 8);
+        std::atomic<std::size_t> room = most_bytes / sizeof(PanelEntry<T>);
+        std::atomic<bool> enough{true};
+        pool.run(parts_, interrupt, [&](std::size_t part, std::size_t) {
+            std::vector<std::uint32_t> found(matrix.features, 0);
+            for (std::size_t n = part * matrix.examples / parts_; n < (part + 1) * matrix.examples / parts_ && enough; ++n) {
+                if (n % kRowsBetweenChecks == 0) interrupt.check();
+                std::size_t listed = 0;
+                for (std::size_t p = 0; p < panels(); ++p) {
+                    listed += list_row(n, p, found.data() + p * width_, lists_[p * parts_ + part]);
+                }
+                if (room.fetch_sub(listed) < listed) enough = false;
+            }
+        });
+        if (enough) return;
+        lists_ = {};
+        // So few columns that their lists stay small, whatever they hold.
+        const std::size_t fitting = kBytes / (matrix.examples * sizeof(PanelEntry<T>));
+        width_ = std::clamp<std::size_t>(fitting, 64 / sizeof(T), kWidth);
+    }
+
+    std::size_t width() const { return width_; }
+    // Each of them once, as its lists are gone then.
+    Panel<T> take(std::size_t p) {
+        const std::size_t width = std::min(width_, matrix_.features - p * width_);
+        if (lists_.empty()) {
+            PanelList<T> list;
+            std::vector<std::uint32_t> found(width, 0);
+            for (std::size_t n = 0; n < matrix_.examples; ++n) list_row(n, p, found.data(), list);
+            return Panel<T>(matrix_.examples, width, std::span(&list, 1));
+        }
+        const std::span<PanelList<T>> own(lists_.data() + p * parts_, parts_);
+        Panel<T> panel(matrix_.examples, width, own);
+        for (PanelList<T>& list : own) list = {};
+        return panel;
+    }
+
+private:
+    static constexpr std::size_t kBytes = 64U << 20;
+    static constexpr std::size_t kRowsBetweenChecks = 64;
+
+    std::size_t panels() const { return (matrix_.features + width_ - 1) / width_; }
+
+    // Half of a column's entries are enough to know that it is dense. Returns how many were listed.
+    std::size_t list_row(std::size_t n, std::size_t p, std::uint32_t* found, PanelList<T>& list) const {
+        const std::size_t dense_from = (matrix_.examples + 1) / 2, before = list.size();
+        const T* const row = matrix_.at(n, p * width_);
+        for_each_nonzero(row, std::min(width_, matrix_.features - p * width_), [&](std::size_t j) {
+            if (found[j]++ >= dense_from) return;
+            list.push_back({row[j], static_cast<std::int32_t>(n), static_cast<std::uint16_t>(j)});
+        });
+        return list.size() - before;
+    }
+
+    DenseMatrix<T> matrix_;
+    std::size_t width_;                 // of a panel
+    std::size_t parts_;                 // of the rows, with lists of their own
+    std::vector<PanelList<T>> lists_;   // by panel and part; none if they would be too long
+};
+
+}  // namespace labelboost
