@@ -36,6 +36,16 @@ std::span<const CandidatePair> select(std::span<const CandidatePair> pairs, Piec
 
 }  // namespace
 
+void FeatureCandidates::reset() {
+    quality.clear();
+    best = kInfinity;
+    screened = by_histogram = false;
+    contenders.clear();
+    optimistic.clear();
+    attained = kInfinity;
+    checkpoints.clear();
+}
+
 void FeatureCandidates::join(const FeatureCandidates& other) {
     contenders.insert(contenders.end(), other.contenders.begin(), other.contenders.end());
     best = std::min(best, other.best);
@@ -301,7 +311,8 @@ bool FeatureCandidates::drop_all_behind(double limit) {
 void Search::confirm(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const {
     std::uint32_t last = 0;
     for (const auto& contender : out.contenders) last = std::max(last, contender.slot | 1U);
-    Wanted wanted(last + 1, 0);
+    Wanted& wanted = scratch.wanted;
+    wanted.assign(last + 1, 0);
     for (const auto& contender : out.contenders) {
         wanted[contender.slot] = 1;
         if (settings_.trees) wanted[contender.slot ^ 1U] = 1;

@@ -91,29 +91,27 @@ std::optional<Search::Winner> Search::best_candidate(const Task& task, const std
 std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const Gradients& gradients,
                                                  const std::vector<std::int32_t>& features, QualityRange incumbent,
                                                  double root_noise, Interrupt& interrupt) {
-    std::vector<Place> places;
-    for (const std::int32_t feature : features) places.push_back({feature, Missing::dropped});
-    std::vector<FeatureCandidates> candidates(places.size());
-    const Task task = start(coverage, gradients, places, incumbent, root_noise, interrupt);
-    const auto winner = best_candidate(task, places, candidates);
+    places_.clear();
+    for (const std::int32_t feature : features) places_.push_back({feature, Missing::dropped});
+    const Task task = start(coverage, gradients, places_, incumbent, root_noise, interrupt);
+    const auto winner = best_candidate(task, places_, candidates_);
     if (!winner) return std::nullopt;
-    return Refinement{condition(task, places[winner->place], *winner), winner->quality};
+    return Refinement{condition(task, places_[winner->place], *winner), winner->quality};
 }
 
 std::optional<Search::Division> Search::divide(const Coverage& coverage, const Gradients& gradients,
                                                const std::vector<std::int32_t>& features, double incumbent,
                                                double root_noise, Interrupt& interrupt) {
-    std::vector<Place> places;
+    places_.clear();
     for (const std::int32_t feature : features) {
-        places.push_back({feature, Missing::left});
-        if (!column(places.back()).missing.empty()) places.push_back({feature, Missing::right});
+        places_.push_back({feature, Missing::left});
+        if (!column(places_.back()).missing.empty()) places_.push_back({feature, Missing::right});
     }
-    std::vector<FeatureCandidates> candidates(places.size());
-    const Task task = start(coverage, gradients, places, {incumbent, incumbent}, root_noise, interrupt);
-    const auto winner = best_candidate(task, places, candidates);
+    const Task task = start(coverage, gradients, places_, {incumbent, incumbent}, root_noise, interrupt);
+    const auto winner = best_candidate(task, places_, candidates_);
     if (!winner) return std::nullopt;
-    const Place& place = places[winner->place];
-    const std::vector<double>& quality = candidates[winner->place].quality;
+    const Place& place = places_[winner->place];
+    const std::vector<double>& quality = candidates_[winner->place].quality;
     Division division{condition(task, place, {winner->place, 2 * winner->position, {}}), place.missing == Missing::left, false,
                       quality[2 * winner->position], quality[2 * winner->position + 1]};
     division.missing_seen = !scratch_[0].listing->missing().empty();
@@ -153,6 +151,8 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
     kept_.possible = listed <= kMostListed;
     if (kept_.possible && kept_.listings.size() < places.size()) kept_.listings.resize(places.size());
     kept_.there.assign(places.size(), 0);
+    candidates_.resize(places.size());
+    for (FeatureCandidates& feature : candidates_) feature.reset();
     reached_ = 0.0f;
     const ActivityScope evaluating(activity(), Activity::evaluating);
     anchored_ = form_.with_slack && anchor_.prepare(coverage.total, kNoise * coverage.weight, interrupt);
@@ -265,39 +265,40 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
     struct Part {
         std::size_t place;
         Piece piece;
-        FeatureCandidates found;
     };
     std::vector<std::size_t> left;
+    left.reserve(order.size());
     std::size_t total = 0;
     for (const std::size_t i : order) {
         if (candidates[i].screened || candidates[i].by_histogram) continue;
+        candidates[i].reset();
         left.push_back(i);
         total += column(places[i]).example.size();
     }
     std::vector<Part> parts;
+    parts.reserve(kPieces * left.size());
+    second_pieces_.resize(pool_.size() > 1 ? places.size() : 0);
     for (std::size_t number = 0; number < left.size(); ++number) {
         const std::size_t i = left[number];
         const bool is_long = kPieces * pool_.size() * column(places[i]).example.size() > total;
         const bool cut = pool_.size() > 1 && (is_long || number + pool_.size() >= left.size());
         const std::size_t pieces = cut ? kPieces : 1;
-        for (std::size_t piece = 0; piece < pieces; ++piece) parts.push_back({i, {piece, pieces}, {}});
+        for (std::size_t piece = 0; piece < pieces; ++piece) parts.push_back({i, {piece, pieces}});
+        if (cut) second_pieces_[i].reset();
     }
     pool_.run(
         parts.size(), task.interrupt,
         [&](std::size_t number, std::size_t thread) {
-            Part& part = parts[number];
-            scan(task, column(places[part.place]), scratch_for(places, part.place, thread), part.piece, part.found);
+            const auto [place, piece] = parts[number];
+            FeatureCandidates& found = piece.number == 0 ? candidates[place] : second_pieces_[place];
+            scan(task, column(places[place]), scratch_for(places, place, thread), piece, found);
         },
         [&](std::size_t thread) {
             scratch_[thread].screening.finish_leaps(kNoise * task.coverage.weight, scratch_[thread].activity);
         });
     flush();
-    for (Part& part : parts) {
-        if (part.piece.number == 0) {
-            candidates[part.place] = std::move(part.found);
-        } else {
-            candidates[part.place].join(part.found);
-        }
+    for (const auto& [place, piece] : parts) {
+        if (piece.number > 0) candidates[place].join(second_pieces_[place]);
     }
     for (const std::size_t i : left) candidates[i].best = best_known(candidates[i]);
 }

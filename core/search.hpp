@@ -86,6 +86,8 @@ struct FeatureCandidates {
     };
     std::vector<Checkpoint> checkpoints;
 
+    // As if new, but with the memory that it has.
+    void reset();
     // How good the candidate at a position is: for rules one side of a split, for trees both of them together.
     std::size_t positions(bool trees) const { return trees ? quality.size() / 2 : quality.size(); }
     double value(std::size_t position, bool trees) const {
@@ -163,6 +165,7 @@ private:
         double missing_weight = 0.0;
         AlignedVector products;
         std::vector<Screening::WalkSplit> splits;
+        Wanted wanted;
         double total_weight = 0.0;  // of the examples in `total`
         double reached = 0.0;  // the best quality that this thread knows of
         double work = 0.0;
@@ -221,7 +224,7 @@ private:
     std::optional<Winner> best_candidate(const Task& task, const std::vector<Place>& places,
                                          std::vector<FeatureCandidates>& candidates);
     bool is_better(double quality, const Task& task);
-    // What a search needs to know, with nothing listed yet.
+    // What a search needs to know, with nothing listed and no candidates yet.
     Task start(const Coverage& coverage, const Gradients& gradients, const std::vector<Place>& places,
                QualityRange incumbent, double root_noise, Interrupt& interrupt);
     // Returns the best candidate if it is the only one left, and better than the incumbent.
@@ -341,6 +344,10 @@ private:
     Anchor anchor_;
     bool anchored_ = false;
     std::vector<Scratch> scratch_;  // per thread
+    // Kept from one search to the next for the memory that they have: searches take microseconds.
+    std::vector<Place> places_;
+    std::vector<FeatureCandidates> candidates_, second_pieces_;  // by place
+    std::vector<Wanted> left_over_;                              // by place
     KeptListings kept_;
     std::atomic<float> reached_{0.0f};
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted

@@ -139,34 +139,35 @@ void Search::settle(const Task& task, const std::vector<Place>& places, Side sid
     std::atomic<double> reached{reach(task, candidates)};
     const double limit = (1.0 - kBoundMargin) * reached;
     const auto possible = [&](double quality) { return quality <= limit; };
-    std::vector<Wanted> left_over(places.size());
+    if (left_over_.size() < places.size()) left_over_.resize(places.size());
     std::vector<Segment> segments;
     for (std::size_t i = 0; i < places.size(); ++i) {
         FeatureCandidates& feature = candidates[i];
+        left_over_[i].clear();
         if (std::none_of(feature.optimistic.begin(), feature.optimistic.end(), possible)) continue;
-        left_over[i].assign(feature.quality.size(), 0);
+        left_over_[i].assign(feature.quality.size(), 0);
         if (!feature.by_histogram) {
             find_segments(task, i, side, limit, feature, segments);
             continue;
         }
         // Both sides at once, as long lists are better walked along but once.
-        for (std::size_t k = 0; k < left_over[i].size(); ++k) left_over[i][k] = possible(feature.optimistic[k]) ? 1 : 0;
+        for (std::size_t k = 0; k < left_over_[i].size(); ++k) left_over_[i][k] = possible(feature.optimistic[k]) ? 1 : 0;
         feature.optimistic.clear();
     }
     run_segments(task, places, side, reached, segments, [&](const Segment& segment, Scratch& scratch) {
-        settle_segment(task, segment, scratch, side, reached, candidates[segment.place], left_over[segment.place]);
+        settle_segment(task, segment, scratch, side, reached, candidates[segment.place], left_over_[segment.place]);
     });
     std::vector<std::size_t> features;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        if (std::find(left_over[i].begin(), left_over[i].end(), 1) != left_over[i].end()) features.push_back(i);
+        if (std::find(left_over_[i].begin(), left_over_[i].end(), 1) != left_over_[i].end()) features.push_back(i);
     }
     const std::size_t pieces = pool_.size();
     pool_.run(features.size() * pieces, task.interrupt, [&](std::size_t number, std::size_t thread) {
         const std::size_t i = features[number / pieces];
         Scratch& scratch = scratch_for(places, i, thread);
-        list_wanted(task, column(places[i]), scratch, left_over[i]);
+        list_wanted(task, column(places[i]), scratch, left_over_[i]);
         total_up(task, scratch);
-        scan_exactly(task, scratch, scratch.listing->pairs(), &left_over[i], candidates[i], {number % pieces, pieces});
+        scan_exactly(task, scratch, scratch.listing->pairs(), &left_over_[i], candidates[i], {number % pieces, pieces});
     });
 }
 
