@@ -18,6 +18,13 @@ struct Entry {
     std::int32_t example;
 };
 
+// What building a column takes, kept from one to the next: there may be many thousands of them with a few values each.
+struct Workspace {
+    std::vector<Entry> entries, other;
+    std::vector<double> distinct;
+    std::vector<std::size_t> counts;  // of the distinct values
+};
+
 // Groups distinct values into quantile bins: a value goes where the middle of its run of examples falls.
 std::vector<std::int32_t> quantile_bins(const std::vector<std::size_t>& counts, std::size_t max_bins) {
     std::size_t total = 0;
@@ -60,52 +67,52 @@ void regroup(Column& column, const std::vector<std::int32_t>& bin) {
     }
 }
 
-// entries: the non-missing examples that do not have the implicit value, sorted by (value, example).
-Column build(const std::vector<Entry>& entries, std::vector<std::int32_t> missing, bool has_implicit, double implicit,
+// space.entries: the non-missing examples that do not have the implicit value, sorted by (value, example).
+Column build(Workspace& space, std::vector<std::int32_t> missing, bool has_implicit, double implicit,
              std::size_t implicit_count, bool nominal, std::size_t max_bins) {
     Column column;
     column.nominal = nominal;
     column.missing = std::move(missing);
-    column.example.reserve(entries.size());
-    column.rank.reserve(entries.size());
-    std::vector<std::size_t> counts;
+    column.example.resize(space.entries.size());
+    column.rank.resize(space.entries.size());
+    auto& [entries, other, distinct, counts] = space;
+    distinct.clear();
+    counts.clear();
     const auto add_rank = [&](double value, std::size_t count) {
-        column.low.push_back(value);
+        distinct.push_back(value);
         counts.push_back(count);
     };
     bool implicit_open = has_implicit && implicit_count > 0;
     const auto add_implicit = [&] {
-        column.implicit_rank = static_cast<std::int32_t>(column.low.size());
+        column.implicit_rank = static_cast<std::int32_t>(distinct.size());
         add_rank(implicit, implicit_count);
         implicit_open = false;
     };
-    for (const Entry& entry : entries) {
-        if (implicit_open && entry.value > implicit) add_implicit();
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const double value = entries[i].value;
+        if (implicit_open && value > implicit) add_implicit();
         // Ranks continue while the value does not change; the implicit value itself is never listed.
-        if (column.low.empty() || entry.value > column.low.back()) add_rank(entry.value, 0);
+        if (distinct.empty() || value > distinct.back()) add_rank(value, 0);
         ++counts.back();
-        column.example.push_back(entry.example);
-        column.rank.push_back(static_cast<std::int32_t>(column.low.size() - 1));
+        column.example[i] = entries[i].example;
+        column.rank[i] = static_cast<std::int32_t>(distinct.size() - 1);
     }
     if (implicit_open) add_implicit();
-    column.high = column.low;
-
-    if (max_bins > 0 && !nominal && column.ranks() > max_bins) {
-        column.binned = true;
-        const std::vector<std::int32_t> bin = quantile_bins(counts, max_bins);
-        std::vector<double> low, high;
-        for (std::size_t r = 0; r < bin.size(); ++r) {
-            if (static_cast<std::size_t>(bin[r]) == low.size()) {
-                low.push_back(column.low[r]);
-                high.push_back(column.low[r]);
-            }
-            high.back() = column.low[r];
-        }
-        column.low = std::move(low);
-        column.high = std::move(high);
-        if (column.implicit_rank >= 0) column.implicit_rank = bin[static_cast<std::size_t>(column.implicit_rank)];
-        regroup(column, bin);
+    if (max_bins == 0 || nominal || distinct.size() <= max_bins) {
+        column.low = distinct;
+        return column;
     }
+    column.binned = true;
+    const std::vector<std::int32_t> bin = quantile_bins(counts, max_bins);
+    for (std::size_t r = 0; r < bin.size(); ++r) {
+        if (static_cast<std::size_t>(bin[r]) == column.low.size()) {
+            column.low.push_back(distinct[r]);
+            column.binned_high.push_back(distinct[r]);
+        }
+        column.binned_high.back() = distinct[r];
+    }
+    if (column.implicit_rank >= 0) column.implicit_rank = bin[static_cast<std::size_t>(column.implicit_rank)];
+    regroup(column, bin);
     return column;
 }
 
@@ -118,12 +125,12 @@ std::uint64_t sort_key(double value) {
 // By single digits, the last one first, each pass keeping the order of the one before: a few passes over the entries
 // instead of log2(n). Digits that all keys have in common are left out, as are most of those of rounded numbers.
 template <int kBits>
-void sort_by_digits(std::vector<Entry>& entries) {
+void sort_by_digits(std::vector<Entry>& entries, std::vector<Entry>& other) {
     constexpr std::size_t kDigits = std::size_t{1} << kBits;
     std::uint64_t common = 0;
     const std::uint64_t first = sort_key(entries.front().value);
     for (const Entry& entry : entries) common |= sort_key(entry.value) ^ first;
-    std::vector<Entry> other(entries.size());
+    other.resize(entries.size());
     for (int shift = 0; shift < 64; shift += kBits) {
         const auto digit = [&](std::uint64_t key) { return static_cast<std::size_t>(key >> shift) % kDigits; };
         if (digit(common) == 0) continue;
@@ -136,7 +143,8 @@ void sort_by_digits(std::vector<Entry>& entries) {
 }
 
 // Sorts by (value, example); the examples come in ascending order.
-void sort_entries(std::vector<Entry>& entries) {
+void sort_entries(Workspace& space) {
+    std::vector<Entry>& entries = space.entries;
     // Up to so many, comparisons are cheaper, or shorter digits are, of which there are fewer to be counted.
     constexpr std::size_t kFew = 64, kNotMany = 4096;
     const auto before = [](const Entry& a, const Entry& b) {
@@ -147,9 +155,9 @@ void sort_entries(std::vector<Entry>& entries) {
     if (entries.size() <= kFew) {
         std::sort(entries.begin(), entries.end(), before);
     } else if (entries.size() <= kNotMany) {
-        sort_by_digits<8>(entries);
+        sort_by_digits<8>(entries, space.other);
     } else {
-        sort_by_digits<11>(entries);
+        sort_by_digits<11>(entries, space.other);
     }
 }
 
@@ -192,10 +200,10 @@ Columns build_all(std::size_t examples, std::size_t features, std::size_t featur
 }
 
 template <typename T>
-Column dense_column(std::span<const T> values, bool nominal, std::size_t max_bins) {
-    std::vector<Entry> entries;
+Column dense_column(std::span<const T> values, bool nominal, std::size_t max_bins, Workspace& space) {
+    std::vector<Entry>& entries = space.entries;
     std::vector<std::int32_t> missing;
-    entries.reserve(values.size());
+    entries.clear();
     for (std::size_t n = 0; n < values.size(); ++n) {
         if (std::isnan(values[n])) {
             missing.push_back(static_cast<std::int32_t>(n));
@@ -203,20 +211,20 @@ Column dense_column(std::span<const T> values, bool nominal, std::size_t max_bin
             entries.push_back({static_cast<double>(values[n]), static_cast<std::int32_t>(n)});
         }
     }
-    sort_entries(entries);
+    sort_entries(space);
     double implicit = 0.0;
     std::size_t count = 0;
     const bool has_implicit = extract_majority(entries, implicit, count);
-    return build(entries, std::move(missing), has_implicit, implicit, count, nominal, max_bins);
+    return build(space, std::move(missing), has_implicit, implicit, count, nominal, max_bins);
 }
 
 // A column whose zeros, being the majority, were left out.
 template <typename T>
 Column sparse_column(std::span<const T> values, std::span<const std::int32_t> examples, std::size_t total, bool nominal,
-                     std::size_t max_bins) {
-    std::vector<Entry> entries;
+                     std::size_t max_bins, Workspace& space) {
+    std::vector<Entry>& entries = space.entries;
     std::vector<std::int32_t> missing;
-    entries.reserve(values.size());
+    entries.clear();
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (std::isnan(values[i])) {
             missing.push_back(examples[i]);
@@ -224,9 +232,9 @@ Column sparse_column(std::span<const T> values, std::span<const std::int32_t> ex
             entries.push_back({static_cast<double>(values[i]), examples[i]});
         }
     }
-    sort_entries(entries);
+    sort_entries(space);
     const std::size_t zeros = total - entries.size() - missing.size();
-    return build(entries, std::move(missing), zeros > 0, 0.0, zeros, nominal, max_bins);
+    return build(space, std::move(missing), zeros > 0, 0.0, zeros, nominal, max_bins);
 }
 
 // Dense columns of a row-major matrix are copied several at a time, as a cache line holds as many.
@@ -236,7 +244,7 @@ constexpr std::size_t kTogether = 64 / sizeof(T);
 template <typename T>
 void build_dense_columns(const DenseMatrix<T>& matrix, std::span<const std::size_t> wanted,
                          std::span<const std::uint8_t> nominal, std::size_t max_bins, std::size_t begin,
-                         Column* columns) {
+                         Column* columns, Workspace& space) {
     std::vector<T> copy;
     for (std::size_t first = 0; first < wanted.size(); first += kTogether<T>) {
         const std::span<const std::size_t> group = wanted.subspan(first, std::min(kTogether<T>, wanted.size() - first));
@@ -246,7 +254,7 @@ void build_dense_columns(const DenseMatrix<T>& matrix, std::span<const std::size
         }
         for (std::size_t j = 0; j < group.size(); ++j) {
             const std::span<const T> values(copy.data() + j * matrix.examples, matrix.examples);
-            columns[group[j] - begin] = dense_column(values, nominal[group[j]] != 0, max_bins);
+            columns[group[j] - begin] = dense_column(values, nominal[group[j]] != 0, max_bins, space);
         }
     }
 }
@@ -254,35 +262,36 @@ void build_dense_columns(const DenseMatrix<T>& matrix, std::span<const std::size
 }  // namespace
 
 std::int32_t Column::last_rank_up_to(double threshold) const {
-    return static_cast<std::int32_t>(std::upper_bound(high.begin(), high.end(), threshold) - high.begin()) - 1;
+    return static_cast<std::int32_t>(std::upper_bound(high().begin(), high().end(), threshold) - high().begin()) - 1;
 }
 
 template <typename T>
-Columns columns_from_dense(const T* data, std::size_t examples, std::size_t features, std::ptrdiff_t row_stride,
-                           std::ptrdiff_t column_stride, std::span<const std::uint8_t> nominal, std::size_t max_bins,
+Columns columns_from_dense(const DenseMatrix<T>& matrix, std::span<const std::uint8_t> nominal, std::size_t max_bins,
                            ThreadPool& pool, Interrupt& interrupt) {
-    const DenseMatrix<T> matrix{data, examples, features, row_stride, column_stride};
-    if (column_stride != 1) {
+    const std::size_t examples = matrix.examples, features = matrix.features;
+    if (matrix.column_stride != 1) {
         return build_all(examples, features, kTogether<T>, pool, interrupt,
                          [&](std::size_t begin, std::size_t end, Column* columns) {
                              std::vector<std::size_t> all(end - begin);
                              std::iota(all.begin(), all.end(), begin);
-                             build_dense_columns(matrix, all, nominal, max_bins, begin, columns);
+                             Workspace space;
+                             build_dense_columns(matrix, all, nominal, max_bins, begin, columns, space);
                          });
     }
     Panels<T> panels(matrix, pool, interrupt);
     const auto build_some = [&](std::size_t begin, std::size_t end, Column* columns) {
         std::vector<std::size_t> dense;
+        Workspace space;
         const Panel<T> panel = panels.take(begin / panels.width());
         for (std::size_t j = begin; j < end; ++j) {
             if (panel.dense(j - begin)) {
                 dense.push_back(j);
             } else {
                 columns[j - begin] = sparse_column(panel.values(j - begin), panel.examples(j - begin), examples,
-                                                   nominal[j] != 0, max_bins);
+                                                   nominal[j] != 0, max_bins, space);
             }
         }
-        build_dense_columns(matrix, dense, nominal, max_bins, begin, columns);
+        build_dense_columns(matrix, dense, nominal, max_bins, begin, columns, space);
     };
     return build_all(examples, features, panels.width(), pool, interrupt, build_some);
 }
@@ -292,18 +301,23 @@ Columns columns_from_csc(std::span<const T> data, std::span<const std::int32_t> 
                          std::span<const std::int32_t> indptr, std::size_t examples,
                          std::span<const std::uint8_t> nominal, std::size_t max_bins, ThreadPool& pool,
                          Interrupt& interrupt) {
-    return build_all(examples, indptr.size() - 1, 1, pool, interrupt, [&](std::size_t j, std::size_t, Column* column) {
-        const auto begin = static_cast<std::size_t>(indptr[j]);
-        const std::size_t count = static_cast<std::size_t>(indptr[j + 1]) - begin;
-        *column = sparse_column(data.subspan(begin, count), indices.subspan(begin, count), examples, nominal[j] != 0,
-                                max_bins);
-    });
+    constexpr std::size_t kColumns = 32;
+    const auto build_some = [&](std::size_t begin, std::size_t end, Column* columns) {
+        Workspace space;
+        for (std::size_t j = begin; j < end; ++j) {
+            const auto first = static_cast<std::size_t>(indptr[j]);
+            const std::size_t count = static_cast<std::size_t>(indptr[j + 1]) - first;
+            columns[j - begin] = sparse_column(data.subspan(first, count), indices.subspan(first, count), examples,
+                                               nominal[j] != 0, max_bins, space);
+        }
+    };
+    return build_all(examples, indptr.size() - 1, kColumns, pool, interrupt, build_some);
 }
 
-template Columns columns_from_dense<float>(const float*, std::size_t, std::size_t, std::ptrdiff_t, std::ptrdiff_t,
-                                           std::span<const std::uint8_t>, std::size_t, ThreadPool&, Interrupt&);
-template Columns columns_from_dense<double>(const double*, std::size_t, std::size_t, std::ptrdiff_t, std::ptrdiff_t,
-                                            std::span<const std::uint8_t>, std::size_t, ThreadPool&, Interrupt&);
+template Columns columns_from_dense<float>(const DenseMatrix<float>&, std::span<const std::uint8_t>, std::size_t,
+                                           ThreadPool&, Interrupt&);
+template Columns columns_from_dense<double>(const DenseMatrix<double>&, std::span<const std::uint8_t>, std::size_t,
+                                            ThreadPool&, Interrupt&);
 template Columns columns_from_csc<float>(std::span<const float>, std::span<const std::int32_t>,
                                          std::span<const std::int32_t>, std::size_t, std::span<const std::uint8_t>,
                                          std::size_t, ThreadPool&, Interrupt&);

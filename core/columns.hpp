@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "matrix.hpp"
 #include "threads.hpp"
 
 namespace labelboost {
@@ -17,8 +18,8 @@ namespace labelboost {
 struct Column {
     bool nominal = false;
     bool binned = false;  // some ranks stand for several values
-    // Smallest and largest value of each rank, ascending. They differ only where values were binned.
-    std::vector<double> low, high;
+    std::vector<double> low;          // the smallest value of each rank, ascending
+    std::vector<double> binned_high;  // the largest one, where values were binned; otherwise it is the same
     // The rank of every example that is neither listed nor missing; -1 if all others are listed. For sparse
     // features it stands for zero, for dense ones for a value that more than half of the examples have.
     std::int32_t implicit_rank = -1;
@@ -27,6 +28,7 @@ struct Column {
     std::vector<std::int32_t> rank_of;        // by example, -1 where missing; only if nothing is implicit
 
     std::size_t ranks() const { return low.size(); }
+    const std::vector<double>& high() const { return binned ? binned_high : low; }
     // The largest rank that satisfies "<= threshold", or -1.
     std::int32_t last_rank_up_to(double threshold) const;
 };
@@ -42,8 +44,7 @@ struct Columns {
 
 // max_bins: at most so many ranks per numeric feature (quantile bins); 0 for all distinct values.
 template <typename T>
-Columns columns_from_dense(const T* data, std::size_t examples, std::size_t features, std::ptrdiff_t row_stride,
-                           std::ptrdiff_t column_stride, std::span<const std::uint8_t> nominal, std::size_t max_bins,
+Columns columns_from_dense(const DenseMatrix<T>& matrix, std::span<const std::uint8_t> nominal, std::size_t max_bins,
                            ThreadPool& pool, Interrupt& interrupt);
 
 // Compressed sparse columns with valid, sorted, unique indices; absent entries are zero.

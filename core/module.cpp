@@ -18,8 +18,8 @@
 #include "decode.hpp"
 #include "forest.hpp"
 #include "kernels/kernels.hpp"
+#include "matrix.hpp"
 #include "predict.hpp"
-#include "row_keys.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -41,6 +41,11 @@ using OwnedMatrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
 template <typename T>
 std::span<const T> span_of(const Vector<T>& array) {
     return {array.data(), array.size()};
+}
+
+template <typename T>
+DenseMatrix<T> matrix_of(const StridedMatrix<T>& array) {
+    return {array.data(), array.shape(0), array.shape(1), array.stride(0), array.stride(1)};
 }
 
 void require(bool condition, const char* message) {
@@ -109,8 +114,7 @@ std::shared_ptr<Columns> columns_dense(const StridedMatrix<T>& x, const Vector<s
     require(nominal.size() == x.shape(1), "nominal needs one entry per feature");
     return run_interruptibly([&](Interrupt& interrupt) {
         ThreadPool pool(threads);
-        return std::make_shared<Columns>(columns_from_dense(x.data(), x.shape(0), x.shape(1), x.stride(0), x.stride(1),
-                                                            span_of(nominal), max_bins, pool, interrupt));
+        return std::make_shared<Columns>(columns_from_dense(matrix_of(x), span_of(nominal), max_bins, pool, interrupt));
     });
 }
 
@@ -181,12 +185,23 @@ void register_row_keys(nb::module_& module) {
             require(column_keys.size() == x.shape(1), "column_keys needs one entry per column");
             std::vector<std::uint64_t> keys(x.shape(0));
             run_interruptibly([&](Interrupt& interrupt) {
-                add_up_row_keys(x.data(), x.shape(0), x.shape(1), x.stride(0), x.stride(1), span_of(column_keys),
-                                keys.data(), interrupt);
+                add_up_row_keys(matrix_of(x), span_of(column_keys), keys.data(), interrupt);
             });
             return new_vector<std::uint64_t>(keys);
         },
         "x"_a.noconvert(), "column_keys"_a.noconvert());
+}
+
+template <typename T>
+void register_any_infinite(nb::module_& module) {
+    module.def(
+        "any_infinite",
+        [](const StridedMatrix<T>& x) {
+            return run_interruptibly([&](Interrupt& interrupt) {
+                return any_infinite(matrix_of(x), interrupt);
+            });
+        },
+        "x"_a.noconvert());
 }
 
 template <typename T>
@@ -532,6 +547,8 @@ NB_MODULE(_core, module) {
     register_columns<float>(columns);
     register_row_keys<double>(module);
     register_row_keys<float>(module);
+    register_any_infinite<double>(module);
+    register_any_infinite<float>(module);
     register_booster(module);
     register_ensemble(module);
     register_forest(module);

@@ -13,21 +13,11 @@
 #include <span>
 #include <vector>
 
+#include "matrix.hpp"
 #include "nonzero.hpp"
 #include "threads.hpp"
 
 namespace labelboost {
-
-template <typename T>
-struct DenseMatrix {
-    const T* data;
-    std::size_t examples, features;
-    std::ptrdiff_t row_stride, column_stride;
-
-    const T* at(std::size_t row, std::size_t column) const {
-        return data + static_cast<std::ptrdiff_t>(row) * row_stride + static_cast<std::ptrdiff_t>(column) * column_stride;
-    }
-};
 
 template <typename T>
 struct PanelEntry {
@@ -87,15 +77,21 @@ public:
     Panels(const DenseMatrix<T>& matrix, ThreadPool& pool, Interrupt& interrupt)
         : matrix_(matrix), width_(kWidth), parts_(pool.size()), lists_(parts_ * panels()) {
         const std::size_t most_bytes = std::max(kBytes, matrix.examples * matrix.features * sizeof(T) / 8);
-        std::atomic<std::size_t> room = most_bytes / sizeof(PanelEntry<T>);
+        const std::size_t most = most_bytes / sizeof(PanelEntry<T>);
+        std::atomic<std::size_t> room = most;
         std::atomic<bool> enough{true};
         pool.run(parts_, interrupt, [&](std::size_t part, std::size_t) {
             std::vector<std::uint32_t> found(matrix.features, 0);
-            for (std::size_t n = part * matrix.examples / parts_; n < (part + 1) * matrix.examples / parts_ && enough; ++n) {
-                if (n % kRowsBetweenChecks == 0) interrupt.check();
+            const std::size_t first = part * matrix.examples / parts_, last = (part + 1) * matrix.examples / parts_;
+            for (std::size_t n = first; n < last && enough; ++n) {
+                if ((n - first) % kRowsBetweenChecks == 0) interrupt.check();
                 std::size_t listed = 0;
                 for (std::size_t p = 0; p < panels(); ++p) {
-                    listed += list_row(n, p, found.data() + p * width_, lists_[p * parts_ + part]);
+                    PanelList<T>& list = lists_[p * parts_ + part];
+                    if (n - first == kRowsBetweenChecks) {  // which tell how long the list will be, more or less
+                        list.reserve(std::min(list.size() * (last - first) / kRowsBetweenChecks, 2 * most / lists_.size()));
+                    }
+                    listed += list_row(n, p, found.data() + p * width_, list);
                 }
                 if (room.fetch_sub(listed) < listed) enough = false;
             }

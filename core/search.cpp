@@ -20,7 +20,7 @@ double threshold(const Column& column, Split split) {
     const auto below = static_cast<std::size_t>(split.below);
     const auto above = static_cast<std::size_t>(split.above);
     // Bins have fixed boundaries; none between the two, though empty in the sample, may be cut in two.
-    return midpoint(column.high[below], column.low[column.binned ? below + 1 : above]);
+    return midpoint(column.high()[below], column.low[column.binned ? below + 1 : above]);
 }
 
 double best_of_all(const std::vector<FeatureCandidates>& candidates) {

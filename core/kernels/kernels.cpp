@@ -3,6 +3,7 @@
 
 #include "cholesky.hpp"
 #include "draws.hpp"
+#include "infinite.hpp"
 #include "label_bins.hpp"
 #include "leaps.hpp"
 #include "losses.hpp"
@@ -23,6 +24,8 @@ namespace labelboost {
 extern const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA);
 const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     LABELBOOST_TEXT(LABELBOOST_ISA),
+    any_infinite_float,
+    any_infinite_double,
     draw,
     add_scores,
     example_gradient,

@@ -140,6 +140,10 @@ struct GainBounds {
 struct Kernels {
     const char* name;
 
+    // Whether any number is infinite.
+    bool (*any_infinite_float)(const float* values, std::size_t count);
+    bool (*any_infinite_double)(const double* values, std::size_t count);
+
     // out[i] = draw number begin + i of the stream with this key: a number below n, which must be less than 2^31.
     void (*draw)(std::uint64_t key, std::size_t begin, std::size_t count, std::uint32_t n, std::uint32_t* out);
 
