@@ -264,7 +264,7 @@ void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, 
     const double noise = kNoise * task.coverage.weight;
     out.screened = true;
     Screening& screening = scratch.screening;
-    if (Screening::by_leaps(form_, settings_)) {
+    if (Screening::by_leaps(settings_)) {
         screening.set_reached(task.reached.load(std::memory_order_relaxed));
         screening.leap(task.gradients, task.coverage.weights, walk, scratch.place, scratch.total, scratch.total_weight,
                        noise, scratch.activity);

@@ -32,8 +32,6 @@ bool Screening::pays(std::size_t examples, std::size_t splits) {
     return splits >= kFewestSplits && 8 * splits >= examples;
 }
 
-bool Screening::by_leaps(const Form& form, const Settings& settings) { return form.joint && !settings.trees; }
-
 Screening::Screening(const Form& form, const Settings& settings) : form_(form), settings_(settings) {
     if (!possible(form, settings)) return;
     if (settings.binned_candidates()) {
@@ -43,9 +41,9 @@ Screening::Screening(const Form& form, const Settings& settings) : form_(form), 
         }
     }
     const std::size_t bins = most_bins(form.labels, settings);
-    if (by_leaps(form, settings)) {
-        scratch_.resize(leap_scratch_size(form.labels, bins));
-        waiting_sums_.resize(leap_sums_size(form.labels));
+    if (by_leaps(settings)) {
+        scratch_.resize(leap_scratch_size(form.labels, form.joint, bins));
+        waiting_sums_.resize(leap_sums_size(form.labels, form.joint));
     } else {
         scratch_.resize(screen_scratch_size(form.labels, bins));
     }
@@ -147,9 +145,8 @@ void Screening::leap(const Gradients& gradients, const std::vector<double>& weig
         return;
     }
     make_room(lined.rows.size());
-    const auto kernel = by_sign() ? active_kernels().leap_signed : active_kernels().leap_joint;
     score_blocks(walk, total, total_weight, noise, activity,
-                 [&](const ScreenTask& task, std::size_t) { kernel(&task, 1, leaps_, scratch_.data()); });
+                 [&](const ScreenTask& task, std::size_t) { leap_along(&task, 1); });
 }
 
 void Screening::leap_along_short_lists(double noise, ActivityMark& activity) {
@@ -168,9 +165,8 @@ void Screening::leap_along_short_lists(double noise, ActivityMark& activity) {
         examples += lists[l].count;
     }
     make_room(examples);
-    const auto kernel = by_sign() ? active_kernels().leap_signed : active_kernels().leap_joint;
     if (short_lists_ == 1) std::fill(sums_before_.begin(), sums_before_.end(), 0.0);
-    kernel(lists, short_lists_ == 1 ? 1 : kShortLists, leaps_, scratch_.data());
+    leap_along(lists, short_lists_ == 1 ? 1 : kShortLists);
     short_lists_ = 0;
 }
 
@@ -178,10 +174,15 @@ void Screening::finish_leaps(double noise, ActivityMark& activity) {
     if (short_lists_ > 0) leap_along_short_lists(noise, activity);
     if (leaps_.waiting == 0) return;
     const ActivityScope summing(activity, Activity::summing);
-    const auto kernel = by_sign() ? active_kernels().leap_signed : active_kernels().leap_joint;
     const ScreenTask nothing = task(noise, activity);
     make_room(0);
-    kernel(&nothing, 1, leaps_, scratch_.data());
+    leap_along(&nothing, 1);
+}
+
+void Screening::leap_along(const ScreenTask* lists, std::size_t count) {
+    const Kernels& kernels = active_kernels();
+    const auto kernel = !form_.joint ? kernels.leap_diagonal : by_sign() ? kernels.leap_signed : kernels.leap_joint;
+    kernel(lists, count, leaps_, scratch_.data());
 }
 
 ScreenTask Screening::task(double noise, ActivityMark& activity) const {

@@ -25,7 +25,7 @@ public:
     static bool pays(std::size_t examples, std::size_t splits);
 
     // Whether it is done by leaps: not where the two sides of a split count together.
-    static bool by_leaps(const Form& form, const Settings& settings);
+    static bool by_leaps(const Settings& settings) { return !settings.trees; }
 
     // After so many examples there is a split. The region before it has a number as a candidate, the one behind it the
     // number that differs in the last bit; both may be too small to be one.
@@ -83,6 +83,7 @@ private:
     void line_up(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk, Lined& out) const;
     void make_room(std::size_t examples);
     void leap_along_short_lists(double noise, ActivityMark& activity);
+    void leap_along(const ScreenTask* lists, std::size_t count);
     bool by_sign() const;
 
     Form form_;

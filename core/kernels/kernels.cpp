@@ -57,6 +57,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     screen_diagonal,
     leap_joint,
     leap_signed,
+    leap_diagonal,
     pack_joint,
     pack_sums,
     add_from_tiles,

@@ -117,7 +117,7 @@ struct LeapState {
 
     float reached = 0.0f;           // a quality that something has
     const double* total = nullptr;  // sums of all that is covered
-    float* sums = nullptr;          // of the regions: leap_sums_size(labels)
+    float* sums = nullptr;          // of the regions: leap_sums_size
     std::size_t waiting = 0;
     Lane lanes[16] = {};
     ScreenFinding* findings = nullptr;
@@ -237,6 +237,7 @@ struct Kernels {
     // be the same, and none may be longer than kLongestShort.
     void (*leap_joint)(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch);
     void (*leap_signed)(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch);
+    void (*leap_diagonal)(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch);
 
     // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
@@ -339,11 +340,13 @@ constexpr std::size_t screen_scratch_size(std::size_t labels, std::size_t bins_p
 }
 
 // The same for leaps, and floats for the sums of what waits.
-constexpr std::size_t leap_sums_size(std::size_t labels) { return 16 * (2 * labels + labels * (labels + 1) / 2 + 1); }
-constexpr std::size_t leap_scratch_size(std::size_t labels, std::size_t bins_per_sign) {
+constexpr std::size_t leap_sums_size(std::size_t labels, bool joint) {
+    return 16 * (joint ? 2 * labels + labels * (labels + 1) / 2 + 1 : 3 * labels);
+}
+constexpr std::size_t leap_scratch_size(std::size_t labels, bool joint, std::size_t bins_per_sign) {
     constexpr std::size_t kSteps = kScreenBlock / 16;
     const std::size_t gathered = 16 * (labels + 3) * kSteps;
-    const std::size_t sums = leap_sums_size(labels) * (kSteps / kLeap + 2);
+    const std::size_t sums = leap_sums_size(labels, joint) * (kSteps / kLeap + 2);
     const std::size_t ahead = 16 * labels * (kLeap + 5);
     return gathered + sums + ahead + screen_scratch_size(labels, bins_per_sign);
 }

@@ -16,11 +16,13 @@ struct WideLeap {
     const float* steps[kLeap];
     VecF weights[kLeap];
     std::size_t count;
+    float* sums;  // of all examples of the leap, among them those that join
 };
 
 // For complete heads without label bins or with several of them per sign.
 struct LeapJoint {
     using Sums = WideJoint;
+    using Walked = WideJoint;  // what the leaps themselves are walked along with
     const ScreenTask& task;
     float* room;
 
@@ -122,6 +124,7 @@ private:
 // One bin per sign, with the paper's aggregation.
 struct LeapSigned {
     using Sums = WideSigned;
+    using Walked = WideJoint;
     const ScreenTask& task;
     float* room;
 
@@ -238,6 +241,44 @@ private:
         const VecF l2 = broadcast(static_cast<float>(task.l2));
         const VecF negative = maximum(own[0], l2), positive = maximum(own[1], l2);
         return solve_signed(0.5f * (total - sizes), 0.5f * (total + sizes), negative, positive, common, noise, doubt);
+    }
+};
+
+// In diagonal form. On a leap a gradient g stays within the sum of the sizes s of what joins, and no Hessian shrinks: one
+// bound for all candidates, in which |g| is at most |g + d / 2| + s / 2, with d the sum of what joins.
+struct LeapDiagonal {
+    using Sums = WideDiagonal;
+    using Walked = WideDiagonalLeaps;
+    const ScreenTask& task;
+    float* room;
+
+    bool attains() const { return true; }
+
+    VecF look_ahead(const WideDiagonalLeaps& sums, const WideRegion& region, const WideLeap& leap, VecF* bounds,
+                    VecFMask& doubt) const {
+        const WideDiagonalLeaps joining{{sums.labels, leap.sums}};
+        const VecF noise = broadcast(static_cast<float>(task.noise));
+        WideGain now{task.single}, later{task.single};
+        const VecF least = least_hessian(region);
+        for (std::size_t k = 0; k < sums.labels; ++k) {
+            const VecF g = load(sums.gradient(k));
+            const VecF a = maximum(load(sums.hessian(k)), VecF{}) + static_cast<float>(task.l2);
+            // A label that is dropped here may count later on.
+            const VecFMask usable = a > noise;
+            doubt |= (a < least) | ~usable;
+            const VecF farthest = absolute(g + 0.5f * load(joining.gradient(k))) + 0.5f * load(joining.size(k));
+            now.add(g * g, a, usable);
+            later.add(farthest * farthest, a, usable);
+        }
+        const VecF bound = later.quality();
+        for (std::size_t t = 0; t < leap.count; ++t) bounds[t] = bound;
+        return now.quality();
+    }
+
+    void start(const WideDiagonal&) const {}
+    VecF score(const WideDiagonal& sums, const float* step, VecF weight, const WideRegion& region, VecFMask& doubt) const {
+        task.activity->set(Activity::evaluating);
+        return score_wide_diagonal(sums, step, weight, region, task, doubt);
     }
 };
 

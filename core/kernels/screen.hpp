@@ -20,13 +20,12 @@ alignas(64) const float kNoRow[kMostScreenLabels] = {};
 // So many steps before they are needed the rows of a list are asked for. Always inlined, see LabelRows.
 constexpr std::size_t kStepsAhead = 4;
 
-[[gnu::always_inline]] inline void prefetch_row(const ScreenTask& task, std::size_t place) {
-    if (place >= task.count) return;
-    for (std::size_t k = 0; k < task.labels; k += kWide) __builtin_prefetch(task.rows[place] + k, 0, 2);
+[[gnu::always_inline]] inline void prefetch_row(const float* row, std::size_t labels) {
+    for (std::size_t k = 0; k < labels; k += kWide) __builtin_prefetch(row + k, 0, 2);
 }
 
 // Sorts the gradients of one example per lane by label: all lanes of a label in one vector.
-inline void gather_rows(const float* const (&row)[kWide], std::size_t labels, float* gathered) {
+inline void gather_rows(const float* const* row, std::size_t labels, float* gathered) {
     for (std::size_t first = 0; first < labels; first += kWide) {
         VecF rows[kWide];
         for (std::size_t lane = 0; lane < kWide; ++lane) rows[lane] = load(row[lane] + first);
@@ -45,7 +44,8 @@ inline void gather_steps(const ScreenTask& task, std::size_t steps, float* gathe
             row[lane] = place < task.count ? task.rows[place] : kNoRow;
             weights[kWide * s + lane] = place < task.count ? task.weights[place] : 0.0f;
             if (place < task.count && task.wanted[place] != 0) any = 1.0f;
-            if (task.far && s + kStepsAhead < steps) prefetch_row(task, place + kStepsAhead);
+            const std::size_t later = place + kStepsAhead;
+            if (task.far && s + kStepsAhead < steps && later < task.count) prefetch_row(task.rows[later], task.labels);
         }
         wanted[s] = any;
         gather_rows(row, task.labels, gathered + kWide * s * task.labels);

@@ -30,30 +30,40 @@ inline VecF unless_in_doubt(VecF quality, VecFMask doubt) {
     return select(doubt | ~(quality == quality), broadcast(-__builtin_inff()), quality);
 }
 
+// The sum of the gains of labels or, for single-label heads, the best one, of which numerator and denominator are kept: two
+// products compare fractions faster than divisions.
+struct WideGain {
+    bool single;
+    VecF total = {}, numerator = {}, denominator = broadcast(1.0f);
+
+    void add(VecF square, VecF a, VecFMask usable) {
+        if (single) {
+            const VecFMask better = usable & (square * denominator > numerator * a);
+            numerator = select(better, square, numerator);
+            denominator = select(better, a, denominator);
+        } else {
+            total += select(usable, square / select(usable, a, broadcast(1.0f)), VecF{});
+        }
+    }
+    VecF quality() const { return -0.5f * (single ? numerator / denominator : total); }
+};
+
+// In |g| (1 - |g|) rounding leaves an error of 2^-24 or so where |g| is close to 1: smaller Hessians are in doubt.
+inline VecF least_hessian(const WideRegion& region) { return 1e-4f * region.weight; }
+
 // Adds one example per lane first, as sums that have just been added to need not be loaded again.
 inline VecF score_wide_diagonal(const WideDiagonal& sums, const float* step, VecF weight, const WideRegion& region,
                                 const ScreenTask& task, VecFMask& doubt) {
-    // In |g| (1 - |g|) rounding leaves an error of 2^-24 or so where |g| is close to 1.
-    const VecF least = 1e-4f * region.weight;
+    const VecF least = least_hessian(region);
     const VecF noise = broadcast(static_cast<float>(task.noise));
-    const VecF one = broadcast(1.0f);
-    // The sum of all gains or, for single-label heads, the best one, of which numerator and denominator are kept: two
-    // products compare fractions faster than divisions.
-    VecF total = {}, numerator = {}, denominator = one;
+    WideGain gain{task.single};
     for (std::size_t k = 0; k < sums.labels; ++k) {
         const auto [g, h] = sums.add_label(k, step, weight);
         const VecF a = maximum(h, VecF{}) + static_cast<float>(task.l2);
         doubt |= a < least;
-        const VecFMask usable = a > noise;
-        if (task.single) {
-            const VecFMask better = usable & (g * g * denominator > numerator * a);
-            numerator = select(better, g * g, numerator);
-            denominator = select(better, a, denominator);
-        } else {
-            total += select(usable, g * g / select(usable, a, one), VecF{});
-        }
+        gain.add(g * g, a, a > noise);
     }
-    return -0.5f * (task.single ? numerator / denominator : total);
+    return gain.quality();
 }
 
 // The systems of the regions. missed: null, or what to subtract from their diagonals.

@@ -195,5 +195,35 @@ struct WideDiagonal {
     }
 };
 
+// The same for leaps: the sums of a leap's examples have their sizes, too, that is how far the gradient can get on the way.
+struct WideDiagonalLeaps : WideDiagonal {
+    static std::size_t vectors(std::size_t labels) { return 3 * labels; }
+    const float* size(std::size_t k) const { return values + kWide * (2 * labels + k); }
+
+    void add_sums(const float* other) const {
+        for (std::size_t e = 0; e < kWide * WideDiagonal::vectors(labels); e += kWide) {
+            store(values + e) += load(other + e);
+        }
+    }
+
+    // Sets the sums to those of several examples per lane.
+    void sum_up(const float* steps, const float* weights, std::size_t count, float*) const {
+        for (std::size_t k = 0; k < labels; ++k) {
+            VecF total = {}, hessians = {}, sizes = {};
+            for (std::size_t s = 0; s < count; ++s) {
+                const VecF g = load(steps + kWide * (s * labels + k));
+                const VecF scaled = load(weights + kWide * s) * g;
+                const VecF scaled_size = absolute(scaled);
+                total += scaled;
+                sizes += scaled_size;
+                hessians += scaled_size - scaled_size * absolute(g);
+            }
+            store(gradient(k)) = total;
+            store(hessian(k)) = hessians;
+            store(values + kWide * (2 * labels + k)) = sizes;
+        }
+    }
+};
+
 }  // namespace
 }  // namespace labelboost
