@@ -52,7 +52,7 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
       tickets_(std::move(tickets)),
       ticket_weights_(weights_),
       settings_(settings),
-      form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_, columns_->any_binned()),
+      form_{settings.joint(), labels_count_, bounds_possible(settings, labels_count_, *columns_),
             settings.joint() && settings.loss == Loss::labelset_softmax ? &sets_ : nullptr},
       pool_(threads),
       gradients_(columns_->examples, labels_count_,

@@ -4,21 +4,32 @@
 #include <cmath>
 
 #include "heads.hpp"
+#include "screening.hpp"
 
 namespace labelboost {
 namespace {
 
-constexpr std::size_t kFewestLabels = 33;
+constexpr std::size_t kFewestLabels = 16, kManyLabels = 33;
 constexpr int kMostSteps = 12;
+
+// As words have: most features can be cut in few places only.
+bool mostly_few_values(const Columns& columns) {
+    const auto few = std::count_if(columns.features.begin(), columns.features.end(), [](const Column& column) {
+        return column.nominal || column.ranks() <= Screening::kFewestSplits;
+    });
+    return 2 * static_cast<std::size_t>(few) > columns.features.size();
+}
 
 }  // namespace
 
-bool bounds_possible(const Settings& settings, std::size_t labels, bool binned_features) {
+bool bounds_possible(const Settings& settings, std::size_t labels, const Columns& columns) {
     return !settings.trees && settings.joint() && settings.loss == Loss::example_logistic && settings.l2 > 0.0 &&
-           (binned_features || bounds_pay(labels));
+           (columns.any_binned() || bounds_pay(labels, !mostly_few_values(columns)));
 }
 
-bool bounds_pay(std::size_t labels) { return labels >= kFewestLabels; }
+bool bounds_pay(std::size_t labels, bool can_be_screened) {
+    return labels >= (can_be_screened ? kManyLabels : kFewestLabels);
+}
 
 bool Anchor::prepare(const AlignedVector& total, double noise, Interrupt& interrupt) {
     const JointLayout joint(form_.labels);

@@ -25,9 +25,10 @@ constexpr double kBoundMargin = 1e-6;
 // factorisation.
 constexpr double kNarrow = 1e-3, kSettled = 1e-12;
 
-// Whether bounds can be had, and pay: for many labels, or for features whose values were put into bins.
-bool bounds_possible(const Settings& settings, std::size_t labels, bool binned_features);
-bool bounds_pay(std::size_t labels);
+// Whether bounds can be had, and pay: for many labels, or for features whose values were put into bins or are few.
+bool bounds_possible(const Settings& settings, std::size_t labels, const Columns& columns);
+// Whether they pay for a feature: if it cannot be screened, for fewer labels than if it can.
+bool bounds_pay(std::size_t labels, bool can_be_screened);
 
 // What a rule covers at present: its profile and, without label bins, its solved system. Shared by all threads.
 class Anchor {

@@ -73,15 +73,16 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
     // Without missing values both sides for them are the same.
     if (scratch.missing_side == Missing::right && listing.missing().empty()) return;
     const auto pairs = [&] { return select(listing.pairs(), piece); };
-    if (anchored_ && bounds_pay(form_.labels)) {
+    const bool can_be_screened = !column.nominal && Screening::possible(form_, settings_) &&
+                                 Screening::pays(listing.examples().size(), listing.splits());
+    if (anchored_ && bounds_pay(form_.labels, can_be_screened)) {
         out.quality.assign(2 * listing.splits(), kInfinity);
         scratch.walk.start(task.gradients, task.coverage.weights, listing, anchor_);
         bound(task, scratch, pairs(), out);
         return;
     }
     total_up(task, scratch);
-    if (!column.nominal && Screening::possible(form_, settings_) &&
-        Screening::pays(listing.examples().size(), listing.splits())) {
+    if (can_be_screened) {
         if (listing.all_listed()) {
             screen_list(task, scratch, piece, out);
         } else {

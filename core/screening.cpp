@@ -8,7 +8,6 @@ namespace {
 constexpr std::size_t kMostJointLabels = 32;
 constexpr std::size_t kMostDiagonalLabels = kMostScreenLabels;
 constexpr std::size_t kMostBinsPerSign = 8;
-constexpr std::size_t kFewestSplits = 12;
 
 // The most bins that a sign can have; 0 without label bins.
 std::size_t most_bins(std::size_t labels, const Settings& settings) {

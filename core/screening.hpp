@@ -22,6 +22,7 @@ public:
     static bool possible(const Form& form, const Settings& settings);
     static std::size_t most_bins_per_sign(const Form& form, const Settings& settings);  // 0 without label bins
     // Whether it pays for a list with so many examples and splits.
+    static constexpr std::size_t kFewestSplits = 12;
     static bool pays(std::size_t examples, std::size_t splits);
 
     // Whether it is done by leaps: not where the two sides of a split count together.

@@ -210,6 +210,38 @@ def test_many_labels_of_words(
     assert_same_rules(model.rules_, rules)
 
 
+@pytest.mark.parametrize("label_bins", [None, 2, 0.06, 0.32])
+@pytest.mark.parametrize("weighted", [False, True], ids=["even", "weighted"])
+def test_words_among_numbers(label_bins: float | None, weighted: bool) -> None:
+    """Fewer labels: in the same search words have bounds, while numbers are screened."""
+    X, Y = word_problem(seed=6, n=120, n_labels=20)
+    rng = np.random.default_rng(8)
+    X[:, :3] = rng.normal(size=(len(X), 3)) + Y[:, :3]
+    X[rng.random(len(X)) < 0.6, 3] = 2.5
+    weights = np.where(rng.random(len(X)) < 0.1, 1e6, rng.uniform(1.0, 10.0, len(X)))
+    model, rules = fit_both(
+        X,
+        Y,
+        None,
+        weights if weighted else None,
+        n_rules=15,
+        max_features=12,
+        label_bins=label_bins,
+    )
+    assert_same_rules(model.rules_, rules)
+    used = {condition.feature < 3 for rule in model.rules_ for condition in rule.conditions}
+    assert used == {False, True}
+
+
+@pytest.mark.parametrize("name", ["slashdot", "eukaryote-go"])
+@pytest.mark.parametrize("label_bins", [None, 2, 0.32])
+def test_real_data_of_words(name: str, label_bins: float | None) -> None:
+    data = real_data(name)
+    X, Y = data.X.toarray().astype(np.float64)[::4], data.Y[::4]
+    model, rules = fit_both(X, Y, data.nominal, n_rules=3, max_conditions=6, label_bins=label_bins)
+    assert_same_rules(model.rules_, rules)
+
+
 @pytest.mark.parametrize("label_bins", [None, 2])
 def test_constant_features_among_many_long_lists(label_bins: int | None) -> None:
     """There are too many lists to keep, and one feature has no candidates: it changes nothing."""
