@@ -278,7 +278,8 @@ Columns columns_from_dense(const DenseMatrix<T>& matrix, std::span<const std::ui
                              build_dense_columns(matrix, all, nominal, max_bins, begin, columns, space);
                          });
     }
-    Panels<T> panels(matrix, pool, interrupt);
+    std::vector<std::uint64_t> row_keys;
+    Panels<T> panels(matrix, pool, interrupt, row_keys);
     const auto build_some = [&](std::size_t begin, std::size_t end, Column* columns) {
         std::vector<std::size_t> dense;
         Workspace space;
@@ -293,7 +294,9 @@ Columns columns_from_dense(const DenseMatrix<T>& matrix, std::span<const std::ui
         }
         build_dense_columns(matrix, dense, nominal, max_bins, begin, columns, space);
     };
-    return build_all(examples, features, panels.width(), pool, interrupt, build_some);
+    Columns columns = build_all(examples, features, panels.width(), pool, interrupt, build_some);
+    columns.row_keys = std::move(row_keys);
+    return columns;
 }
 
 template <typename T>

@@ -36,6 +36,7 @@ struct Column {
 struct Columns {
     std::size_t examples = 0;
     std::vector<Column> features;
+    std::vector<std::uint64_t> row_keys;  // see matrix.hpp; empty unless found in passing
 
     bool any_binned() const {
         return std::any_of(features.begin(), features.end(), [](const Column& column) { return column.binned; });

@@ -1,9 +1,8 @@
 // Both questions take no longer than it takes to read the matrix once from memory.
 #include "matrix.hpp"
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "kernels/kernels.hpp"
 #include "nonzero.hpp"
@@ -26,6 +25,11 @@ bool any_row(const DenseMatrix<T>& x, Interrupt& interrupt, const Work& work) {
     return false;
 }
 
+template <typename T>
+DenseMatrix<T> transposed(const DenseMatrix<T>& x) {
+    return {x.data, x.features, x.examples, x.column_stride, x.row_stride};
+}
+
 bool any_infinite_of(const float* values, std::size_t count) { return active_kernels().any_infinite_float(values, count); }
 bool any_infinite_of(const double* values, std::size_t count) { return active_kernels().any_infinite_double(values, count); }
 
@@ -33,9 +37,7 @@ bool any_infinite_of(const double* values, std::size_t count) { return active_ke
 
 template <typename T>
 bool any_infinite(const DenseMatrix<T>& x, Interrupt& interrupt) {
-    if (x.column_stride != 1 && x.row_stride == 1) {
-        return any_infinite(DenseMatrix<T>{x.data, x.features, x.examples, x.column_stride, x.row_stride}, interrupt);
-    }
+    if (x.column_stride != 1 && x.row_stride == 1) return any_infinite(transposed(x), interrupt);
     return any_row(x, interrupt, [&](std::size_t i) {
         if (x.column_stride == 1) return any_infinite_of(x.at(i, 0), x.features);
         for (std::size_t j = 0; j < x.features; ++j) {
@@ -46,33 +48,33 @@ bool any_infinite(const DenseMatrix<T>& x, Interrupt& interrupt) {
 }
 
 template <typename T>
-void add_up_row_keys(const DenseMatrix<T>& x, std::span<const std::uint64_t> column_keys, std::uint64_t* out,
-                     Interrupt& interrupt) {
+void add_up_row_keys(const DenseMatrix<T>& x, std::uint64_t* out, Interrupt& interrupt) {
+    std::fill_n(out, x.examples, std::uint64_t{0});
+    if (x.row_stride == 1) {
+        any_row(transposed(x), interrupt, [&](std::size_t j) {
+            const T* const column = x.at(0, j);
+            for_each_nonzero(column, x.examples, [&](std::size_t i) { out[i] += entry_key(column[i], j); });
+            return false;
+        });
+        return;
+    }
     any_row(x, interrupt, [&](std::size_t i) {
-        std::uint64_t total = 0;
-        const auto add = [&](T value, std::size_t j) {
-            const double number = std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(value);
-            const auto bits = std::bit_cast<std::uint64_t>(number);
-            total += (bits ^ (bits >> 32)) * column_keys[j];
-        };
+        const T* const row = x.at(i, 0);
         if (x.column_stride == 1) {
-            const T* const row = x.at(i, 0);
-            for_each_nonzero(row, x.features, [&](std::size_t j) { add(row[j], j); });
+            for_each_nonzero(row, x.features, [&](std::size_t j) { out[i] += entry_key(row[j], j); });
         } else {
             for (std::size_t j = 0; j < x.features; ++j) {
                 const T value = *x.at(i, j);
-                if (value != T(0)) add(value, j);
+                if (value != T(0)) out[i] += entry_key(value, j);
             }
         }
-        out[i] = total;
         return false;
     });
 }
 
 template bool any_infinite<float>(const DenseMatrix<float>&, Interrupt&);
 template bool any_infinite<double>(const DenseMatrix<double>&, Interrupt&);
-template void add_up_row_keys<float>(const DenseMatrix<float>&, std::span<const std::uint64_t>, std::uint64_t*, Interrupt&);
-template void add_up_row_keys<double>(const DenseMatrix<double>&, std::span<const std::uint64_t>, std::uint64_t*,
-                                      Interrupt&);
+template void add_up_row_keys<float>(const DenseMatrix<float>&, std::uint64_t*, Interrupt&);
+template void add_up_row_keys<double>(const DenseMatrix<double>&, std::uint64_t*, Interrupt&);
 
 }  // namespace labelboost

@@ -1,10 +1,13 @@
 // A dense matrix of features as it is handed in, and what is asked of it as a whole.
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <limits>
 
+#include "random.hpp"
 #include "threads.hpp"
 
 namespace labelboost {
@@ -24,10 +27,16 @@ struct DenseMatrix {
 template <typename T>
 bool any_infinite(const DenseMatrix<T>& x, Interrupt& interrupt);
 
-// A number for each row that depends on its values only: equal rows have equal ones. It is the sum of the folded values of
-// the row, each times the key of its column. Zeros, of either sign, count for nothing; there is but one way to be missing.
+// A number for each row that depends on its values only: equal rows have equal ones. It is the sum of what each entry counts
+// for. Zeros, of either sign, count for nothing; there is but one way to be missing.
 template <typename T>
-void add_up_row_keys(const DenseMatrix<T>& x, std::span<const std::uint64_t> column_keys, std::uint64_t* out,
-                     Interrupt& interrupt);
+void add_up_row_keys(const DenseMatrix<T>& x, std::uint64_t* out, Interrupt& interrupt);
+
+template <typename T>
+std::uint64_t entry_key(T value, std::size_t column) {
+    const double number = std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(value);
+    const auto bits = std::bit_cast<std::uint64_t>(number);
+    return (bits ^ (bits >> 32)) * (mix(column) | 1);
+}
 
 }  // namespace labelboost

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -181,15 +182,12 @@ template <typename T>
 void register_row_keys(nb::module_& module) {
     module.def(
         "row_keys",
-        [](const StridedMatrix<T>& x, const Vector<std::uint64_t>& column_keys) {
-            require(column_keys.size() == x.shape(1), "column_keys needs one entry per column");
+        [](const StridedMatrix<T>& x) {
             std::vector<std::uint64_t> keys(x.shape(0));
-            run_interruptibly([&](Interrupt& interrupt) {
-                add_up_row_keys(matrix_of(x), span_of(column_keys), keys.data(), interrupt);
-            });
+            run_interruptibly([&](Interrupt& interrupt) { add_up_row_keys(matrix_of(x), keys.data(), interrupt); });
             return new_vector<std::uint64_t>(keys);
         },
-        "x"_a.noconvert(), "column_keys"_a.noconvert());
+        "x"_a.noconvert());
 }
 
 template <typename T>
@@ -543,6 +541,10 @@ NB_MODULE(_core, module) {
     auto columns = nb::class_<Columns>(module, "Columns");
     columns.def_prop_ro("n_examples", [](const Columns& self) { return self.examples; });
     columns.def_prop_ro("n_features", [](const Columns& self) { return self.features.size(); });
+    columns.def("row_keys", [](const Columns& self) -> std::optional<OwnedVector<std::uint64_t>> {
+        if (self.row_keys.empty()) return std::nullopt;
+        return new_vector<std::uint64_t>(self.row_keys);
+    });
     register_columns<double>(columns);
     register_columns<float>(columns);
     register_row_keys<double>(module);

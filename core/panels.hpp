@@ -74,30 +74,36 @@ class Panels {
 public:
     static constexpr std::size_t kWidth = 512;
 
-    Panels(const DenseMatrix<T>& matrix, ThreadPool& pool, Interrupt& interrupt)
+    // row_keys: receives those of all rows (see matrix.hpp), as their entries are seen here anyway; or nothing.
+    Panels(const DenseMatrix<T>& matrix, ThreadPool& pool, Interrupt& interrupt, std::vector<std::uint64_t>& row_keys)
         : matrix_(matrix), width_(kWidth), parts_(pool.size()), lists_(parts_ * panels()) {
         const std::size_t most_bytes = std::max(kBytes, matrix.examples * matrix.features * sizeof(T) / 8);
         const std::size_t most = most_bytes / sizeof(PanelEntry<T>);
         std::atomic<std::size_t> room = most;
         std::atomic<bool> enough{true};
+        row_keys.resize(matrix.examples);
         pool.run(parts_, interrupt, [&](std::size_t part, std::size_t) {
             std::vector<std::uint32_t> found(matrix.features, 0);
             const std::size_t first = part * matrix.examples / parts_, last = (part + 1) * matrix.examples / parts_;
             for (std::size_t n = first; n < last && enough; ++n) {
                 if ((n - first) % kRowsBetweenChecks == 0) interrupt.check();
                 std::size_t listed = 0;
+                std::uint64_t key = 0;
                 for (std::size_t p = 0; p < panels(); ++p) {
                     PanelList<T>& list = lists_[p * parts_ + part];
                     if (n - first == kRowsBetweenChecks) {  // which tell how long the list will be, more or less
                         list.reserve(std::min(list.size() * (last - first) / kRowsBetweenChecks, 2 * most / lists_.size()));
                     }
-                    listed += list_row(n, p, found.data() + p * width_, list);
+                    listed += list_row(n, p, found.data() + p * width_, list,
+                                       [&](T value, std::size_t j) { key += entry_key(value, j); });
                 }
+                row_keys[n] = key;
                 if (room.fetch_sub(listed) < listed) enough = false;
             }
         });
         if (enough) return;
         lists_ = {};
+        row_keys.clear();
         // So few columns that their lists stay small, whatever they hold.
         const std::size_t fitting = kBytes / (matrix.examples * sizeof(PanelEntry<T>));
         width_ = std::clamp<std::size_t>(fitting, 64 / sizeof(T), kWidth);
@@ -110,7 +116,9 @@ public:
         if (lists_.empty()) {
             PanelList<T> list;
             std::vector<std::uint32_t> found(width, 0);
-            for (std::size_t n = 0; n < matrix_.examples; ++n) list_row(n, p, found.data(), list);
+            for (std::size_t n = 0; n < matrix_.examples; ++n) {
+                list_row(n, p, found.data(), list, [](T, std::size_t) {});
+            }
             return Panel<T>(matrix_.examples, width, std::span(&list, 1));
         }
         const std::span<PanelList<T>> own(lists_.data() + p * parts_, parts_);
@@ -125,11 +133,14 @@ private:
 
     std::size_t panels() const { return (matrix_.features + width_ - 1) / width_; }
 
-    // Half of a column's entries are enough to know that it is dense. Returns how many were listed.
-    std::size_t list_row(std::size_t n, std::size_t p, std::uint32_t* found, PanelList<T>& list) const {
+    // Half of a column's entries are enough to know that it is dense. Returns how many were listed. visit(value, column): for
+    // each that is not zero.
+    template <typename Visit>
+    std::size_t list_row(std::size_t n, std::size_t p, std::uint32_t* found, PanelList<T>& list, const Visit& visit) const {
         const std::size_t dense_from = (matrix_.examples + 1) / 2, before = list.size();
         const T* const row = matrix_.at(n, p * width_);
         for_each_nonzero(row, std::min(width_, matrix_.features - p * width_), [&](std::size_t j) {
+            visit(row[j], p * width_ + j);
             if (found[j]++ >= dense_from) return;
             list.push_back({row[j], static_cast<std::int32_t>(n), static_cast<std::uint16_t>(j)});
         });

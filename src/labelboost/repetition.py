@@ -22,16 +22,17 @@ FEW_TICKETS = 2**16
 """That many are always fine; more only if there are not many per example, as drawing takes time."""
 BLOCK = 2**14
 """Entries of sparse data examined at a time."""
-FEW_COLUMNS = 256
-"""So many columns at a time tell most rows of a wide matrix apart."""
-WIDE = 4096
-"""A matrix with fewer columns is faster looked at as a whole."""
 
 
 def find_tickets(
-    X: FeatureMatrix, sets: LabelSets, weights: NDArray[np.float64]
+    X: FeatureMatrix,
+    sets: LabelSets,
+    weights: NDArray[np.float64],
+    row_keys: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.int32] | None:
     """Return the example that each ticket stands for; None if each example has just its own.
+
+    `row_keys`: what `_core.row_keys` would return, if it is known.
 
     Only whole numbers can be numbers of repetitions: other weights have one ticket each, and so
     have weights that are too large in total. They multiply what has been drawn.
@@ -40,9 +41,7 @@ def find_tickets(
     if weights.sum() > most or (weights % 1.0 != 0.0).any():
         return None
     keys = _scramble(_dense_keys(sets.vectors))[sets.set_of]
-    if weights.max() == 1.0 and isinstance(X, np.ndarray) and _all_differ(X, keys):
-        return None
-    keys += _row_keys(X)
+    keys += _row_keys(X) if row_keys is None else _scramble(row_keys)
     order = np.argsort(keys, kind="stable")
     ascending = keys[order]
     if weights.max() == 1.0 and (ascending[1:] != ascending[:-1]).all():
@@ -65,32 +64,9 @@ def _row_keys(X: FeatureMatrix) -> NDArray[np.uint64]:
     return _scramble(keys)
 
 
-def _all_differ(X: NDArray[np.generic], keys: NDArray[np.uint64]) -> bool:
-    """Tell whether surely no two rows are equal, given keys of what else there is to them.
-
-    Columns are looked at until they tell all rows apart: mostly a small part of a wide matrix. If
-    that takes too long, some rows are probably repeated.
-    """
-    if X.shape[1] < WIDE:
-        return False  # not known, as it would not be told faster
-    alike = np.arange(len(X))
-    to_look_at = X.size // 32 + FEW_COLUMNS * len(X)
-    for start in range(0, X.shape[1], FEW_COLUMNS):
-        columns = slice(start, start + FEW_COLUMNS)
-        part = X[:, columns] if len(alike) == len(X) else X[alike, columns]
-        keys = _scramble(keys) + _dense_keys(part)
-        _, group, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-        repeated = sizes[group] > 1
-        alike, keys = alike[repeated], keys[repeated]
-        to_look_at -= part.size
-        if len(alike) == 0 or to_look_at < 0:
-            break
-    return len(alike) == 0
-
-
 def _dense_keys(X: NDArray[np.generic]) -> NDArray[np.uint64]:
     numbers: NDArray[Any] = X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
-    return _scramble(_core.row_keys(numbers, _column_keys(X.shape[1])))
+    return _scramble(_core.row_keys(numbers))
 
 
 def _column_keys(n: int) -> NDArray[np.uint64]:

@@ -128,8 +128,13 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
         sampled = settings["bootstrap"] or settings.get("subsample", 1.0) < 1.0
         # Samples are drawn from tickets, and trees count them in any case.
         ticketed = sampled or settings.get("trees", False)
+        columns = self._columns(data.train.matrix, data.schema)
+        tickets = None
+        if ticketed:
+            keys = columns.row_keys()
+            tickets = find_tickets(data.train.matrix, sets, data.train.weights, keys)
         booster = _core.Booster(
-            self._columns(data.train.matrix, data.schema),
+            columns,
             data.train.labels,
             data.train.weights,
             **settings,
@@ -137,7 +142,7 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
             sets=sets.vectors,
             set_weights=sets.weights,
             set_of=sets.set_of,
-            tickets=find_tickets(data.train.matrix, sets, data.train.weights) if ticketed else None,
+            tickets=tickets,
             profiled=profiled,
         )
         control, begin = self._make_control(start, size, settings, wishes, data, sets)
