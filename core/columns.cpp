@@ -98,6 +98,7 @@ Column build(Workspace& space, std::vector<std::int32_t> missing, bool has_impli
         column.rank[i] = static_cast<std::int32_t>(distinct.size() - 1);
     }
     if (implicit_open) add_implicit();
+    column.infinite = !distinct.empty() && (std::isinf(distinct.front()) || std::isinf(distinct.back()));
     if (max_bins == 0 || nominal || distinct.size() <= max_bins) {
         column.low = distinct;
         return column;

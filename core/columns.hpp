@@ -18,6 +18,7 @@ namespace labelboost {
 struct Column {
     bool nominal = false;
     bool binned = false;  // some ranks stand for several values
+    bool infinite = false;  // some value is
     std::vector<double> low;          // the smallest value of each rank, ascending
     std::vector<double> binned_high;  // the largest one, where values were binned; otherwise it is the same
     // The rank of every example that is neither listed nor missing; -1 if all others are listed. For sparse
@@ -38,6 +39,9 @@ struct Columns {
     std::vector<Column> features;
     std::vector<std::uint64_t> row_keys;  // see matrix.hpp; empty unless found in passing
 
+    bool any_infinite() const {
+        return std::any_of(features.begin(), features.end(), [](const Column& column) { return column.infinite; });
+    }
     bool any_binned() const {
         return std::any_of(features.begin(), features.end(), [](const Column& column) { return column.binned; });
     }

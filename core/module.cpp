@@ -541,6 +541,7 @@ NB_MODULE(_core, module) {
     auto columns = nb::class_<Columns>(module, "Columns");
     columns.def_prop_ro("n_examples", [](const Columns& self) { return self.examples; });
     columns.def_prop_ro("n_features", [](const Columns& self) { return self.features.size(); });
+    columns.def_prop_ro("any_infinite", &Columns::any_infinite);
     columns.def("row_keys", [](const Columns& self) -> std::optional<OwnedVector<std::uint64_t>> {
         if (self.row_keys.empty()) return std::nullopt;
         return new_vector<std::uint64_t>(self.row_keys);

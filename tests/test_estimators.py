@@ -24,7 +24,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from labelboost import Condition, RuleBoostingClassifier, _core, reference
+from labelboost import Condition, RuleBoostingClassifier, TreeBoostingClassifier, _core, reference
 from labelboost.data.dataset import Dataset
 from labelboost.data.embedded import load_digits_display
 from labelboost.data.synthetic import make_multilabel
@@ -1502,3 +1502,30 @@ def test_anything_as_a_parameter(name: str, value: Any) -> None:
         assert name in message
     else:
         assert model.predict(X0).shape == Y0.shape
+
+
+@pytest.mark.parametrize("estimator", [RuleBoostingClassifier, TreeBoostingClassifier])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"validation_fraction": 0.5}, {"feature_bins": 4}, {"categorical_features": [2]}],
+    ids=["plain", "held out", "bins", "nominal"],
+)
+def test_infinity_is_refused(
+    estimator: Any, value: float, order: Any, parameters: dict[str, Any]
+) -> None:
+    """Whoever looks at it: the preparation of features, or the checks before."""
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (40, 3)).astype(np.uint8)
+    model = estimator(**({"n_rules": 3} if estimator is RuleBoostingClassifier else {"n_trees": 3}))
+    model.set_params(**parameters)
+    for row, share, weights in [(7, 1.0, None), (39, 0.1, None), (3, 0.3, np.arange(40) % 5 != 3)]:
+        X = np.asarray(rng.integers(0, 6, (40, 5)) * (rng.random((40, 5)) < share), order=order)
+        X = X.astype(np.float32, order="K")
+        X[row, 2] = value
+        with pytest.raises(ValueError, match=rf"infinity: {value} at row {row}, column 2"):
+            model.fit(X, Y, None if weights is None else weights.astype(np.float64))
+        X[:, 2] = value
+        with pytest.raises(ValueError, match=rf"infinity: {value} at row \d+, column 2"):
+            model.fit(X, Y)

@@ -40,6 +40,7 @@ from labelboost.validation import (
     check_fit_features,
     check_labels,
     check_sample_weight,
+    refuse_infinite_features,
 )
 from labelboost.validation.matching import match_labels
 
@@ -185,7 +186,7 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
     ) -> TrainingData:
         """Check the data, and divide them if a part is for validation. Scales l2 if need be."""
         former, name = wishes.former, type(self).__name__
-        matrix, schema = check_fit_features(X, self.categorical_features)
+        matrix, schema = check_fit_features(X, self.categorical_features, allow_infinity=True)
         if former is None:
             labels = check_labels(Y, matrix.shape[0])
         else:
@@ -201,6 +202,8 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
             held_out = check_eval_set(wishes.eval_set, schema, labels, name)
         elif fraction is not None:
             train, held_out = hold_out(train, fraction, wishes.seed)
+        if train.matrix is not matrix:  # otherwise all of it is looked at when columns are made
+            refuse_infinite_features(matrix, schema)
         return TrainingData(train, held_out, schema, labels)
 
     def _shared_settings(self) -> dict[str, Any]:
@@ -228,7 +231,10 @@ class BoostingClassifier(ExplainableClassifier, ControlledClassifier):
         bins = min(bins, LARGEST_COUNT)
         nominal = schema.nominal.astype(np.uint8)
         if isinstance(matrix, np.ndarray):
-            return _core.Columns.from_dense(matrix, nominal, bins, self._n_threads())
+            columns = _core.Columns.from_dense(matrix, nominal, bins, self._n_threads())
+            if columns.any_infinite:
+                refuse_infinite_features(matrix, schema)
+            return columns
         csc = sp.csc_array(matrix)
         return _core.Columns.from_csc(
             csc.data, csc.indices, csc.indptr, csc.shape[0], nominal, bins, self._n_threads()

@@ -8,6 +8,7 @@ from labelboost.validation.features import (
     FeatureMatrix,
     check_fit_features,
     check_predict_features,
+    refuse_infinite_features,
 )
 from labelboost.validation.frames import FeatureSchema
 from labelboost.validation.labels import Labels, check_labels, check_sample_weight
@@ -20,4 +21,5 @@ __all__ = [
     "check_labels",
     "check_predict_features",
     "check_sample_weight",
+    "refuse_infinite_features",
 ]

@@ -32,11 +32,13 @@ _ENCODE = "Encode it as a number, or pass a data frame in which its column has a
 
 
 def check_fit_features(
-    X: object, categorical_features: object = "from_dtype"
+    X: object, categorical_features: object = "from_dtype", *, allow_infinity: bool = False
 ) -> tuple[FeatureMatrix, FeatureSchema]:
     """Check the features to train on, and record what prediction has to compare them with.
 
     Float arrays and canonical sparse matrices come back without a copy. NaN means missing.
+    `allow_infinity`: in a dense array, as somebody is going to look at all of it anyway and calls
+    `refuse_infinite_features` then.
     """
     if not frames.is_frame(X):
         table = _as_table(X)
@@ -44,7 +46,7 @@ def check_fit_features(
         none = np.zeros(L, dtype=bool)
         nominal = frames.resolve_nominal(categorical_features, L, None, none)
         schema = FeatureSchema(L, None, nominal, {})
-        return _as_features(table, schema), schema
+        return _as_features(table, schema, allow_infinity), schema
     names = frames.feature_names(X)
     _require_table(*shape_of(X))
     L = shape_of(X)[1]
@@ -129,11 +131,18 @@ def _as_table(X: Any) -> Any:
     return table
 
 
-def _as_features(table: Any, schema: FeatureSchema) -> FeatureMatrix:
+def refuse_infinite_features(matrix: FeatureMatrix, schema: FeatureSchema) -> None:
+    """Refuse infinite numbers in a dense matrix; sparse ones have none by now."""
+    if isinstance(matrix, np.ndarray):
+        refuse_infinity(matrix, _feature_place(schema))
+
+
+def _as_features(table: Any, schema: FeatureSchema, allow_infinity: bool = False) -> FeatureMatrix:
     place = _feature_place(schema)
     if not is_sparse(table):
         dense = as_float(table, place, _ENCODE)
-        refuse_infinity(dense, place)
+        if not allow_infinity:
+            refuse_infinity(dense, place)
         return dense
     sparse = as_compressed(table, "X", place, _ENCODE)
     summed = canonical(sparse, table.dtype == bool)
