@@ -160,7 +160,7 @@ void Booster::start_gradients(Interrupt& interrupt) {
 std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt& interrupt) {
     draw_sample(attempt);
     Coverage& coverage = coverage_;
-    search_.sum_up(coverage, coverage.weights, gradients_, interrupt);
+    search_.begin_rule(coverage, gradients_, interrupt);
     const double root_noise = kNoise * coverage.weight;
     std::vector<Condition> conditions;
     QualityRange quality{0.0, 0.0};

@@ -81,6 +81,11 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
         bound(task, scratch, pairs(), out);
         return;
     }
+    if (!can_be_screened && sample_rows_.filled() && listing.missing().empty()) {
+        out.screened = true;
+        scratch.short_lists.add(sample_rows_, listing, pairs(), scratch.place, least_coverage());
+        return;
+    }
     total_up(task, scratch);
     if (can_be_screened) {
         if (listing.all_listed()) {

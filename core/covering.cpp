@@ -29,6 +29,11 @@ void Search::sum_up(Region& region, const std::vector<double>& weights, const Gr
     region.total = sum_examples(form_, gradients, weights, region.sample, pool_, interrupt, shortest_part(form_));
 }
 
+void Search::begin_rule(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) {
+    sample_rows_.forget();
+    sum_up(coverage, coverage.weights, gradients, interrupt);
+}
+
 void Search::sum_up_parts(const Region& whole, Region& left, Region& right, const std::vector<double>& weights,
                           const Gradients& gradients, Interrupt& interrupt) {
     Region& smaller = left.sample.size() < right.sample.size() ? left : right;

@@ -31,7 +31,8 @@ bool Screening::pays(std::size_t examples, std::size_t splits) {
     return splits >= kFewestSplits && 8 * splits >= examples;
 }
 
-Screening::Screening(const Form& form, const Settings& settings) : form_(form), settings_(settings) {
+Screening::Screening(const Form& form, const Settings& settings)
+    : form_(form), settings_(settings), by_sign_(by_sign(form, settings)) {
     if (!possible(form, settings)) return;
     if (settings.binned_candidates()) {
         bins_for_.push_back(0.0f);
@@ -49,7 +50,9 @@ Screening::Screening(const Form& form, const Settings& settings) : form_(form), 
     sums_before_.resize(form.size());
 }
 
-bool Screening::by_sign() const { return most_bins(form_.labels, settings_) == 1 && !settings_.bins.exact; }
+bool Screening::by_sign(const Form& form, const Settings& settings) {
+    return most_bins(form.labels, settings) == 1 && !settings.bins.exact;
+}
 
 void Screening::line_up(const Gradients& gradients, const std::vector<double>& weights, const Walk& walk,
                         Lined& out) const {
@@ -109,7 +112,7 @@ void Screening::run(const Gradients& gradients, const std::vector<double>& weigh
     before_quality_.resize(screen_result_size(count));
     behind_quality_.resize(screen_result_size(count));
     const Kernels& kernels = active_kernels();
-    const auto kernel = !form_.joint ? kernels.screen_diagonal : by_sign() ? kernels.screen_signed : kernels.screen_joint;
+    const auto kernel = !form_.joint ? kernels.screen_diagonal : by_sign_ ? kernels.screen_signed : kernels.screen_joint;
     score_blocks(walk, total, total_weight, noise, activity, [&](const ScreenTask& task, std::size_t start) {
         kernel(task, scratch_.data(), before_quality_.data() + start, behind_quality_.data() + start);
     });
@@ -180,7 +183,7 @@ void Screening::finish_leaps(double noise, ActivityMark& activity) {
 
 void Screening::leap_along(const ScreenTask* lists, std::size_t count) {
     const Kernels& kernels = active_kernels();
-    const auto kernel = !form_.joint ? kernels.leap_diagonal : by_sign() ? kernels.leap_signed : kernels.leap_joint;
+    const auto kernel = !form_.joint ? kernels.leap_diagonal : by_sign_ ? kernels.leap_signed : kernels.leap_joint;
     kernel(lists, count, leaps_, scratch_.data());
 }
 

@@ -21,6 +21,8 @@ public:
     // Whether the kernels can deal with the problem at all: few labels, and systems that are not singular.
     static bool possible(const Form& form, const Settings& settings);
     static std::size_t most_bins_per_sign(const Form& form, const Settings& settings);  // 0 without label bins
+    // Whether labels share a bin whenever their gradients have the same sign, with the paper's aggregation.
+    static bool by_sign(const Form& form, const Settings& settings);
     // Whether it pays for a list with so many examples and splits.
     static constexpr std::size_t kFewestSplits = 12;
     static bool pays(std::size_t examples, std::size_t splits);
@@ -85,10 +87,10 @@ private:
     void make_room(std::size_t examples);
     void leap_along_short_lists(double noise, ActivityMark& activity);
     void leap_along(const ScreenTask* lists, std::size_t count);
-    bool by_sign() const;
 
     Form form_;
     const Settings& settings_;
+    bool by_sign_;
     std::vector<float> bins_for_;
     AlignedVectorOf<float> scratch_;
     AlignedVector sums_before_;

@@ -40,6 +40,7 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
       form_(form),
       pool_(pool),
       anchor_(form, settings),
+      sample_rows_(form, settings, columns.examples),
       dropped_(columns.examples, 0),
       profile_rows_(form.labels),
       packed_rows_(form, settings) {
@@ -154,6 +155,13 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
     candidates_.resize(places.size());
     for (FeatureCandidates& feature : candidates_) feature.reset();
     reached_ = 0.0f;
+    const std::size_t sampled = coverage.sample.size();
+    if (!sample_rows_.filled() && sample_rows_.possible(sampled) && std::ranges::any_of(places, [&](const Place& place) {
+            return SampleRows::useful(column(place), sampled);
+        })) {
+        const ActivityScope summing(activity(), Activity::summing);
+        sample_rows_.fill(gradients, coverage.weights, coverage.sample, pool_, interrupt);
+    }
     const ActivityScope evaluating(activity(), Activity::evaluating);
     anchored_ = form_.with_slack && anchor_.prepare(coverage.total, kNoise * coverage.weight, interrupt);
     if (!incumbent.is_exact() && anchored_ && anchor_.head() != nullptr) incumbent = {anchor_.quality(), anchor_.quality()};
@@ -190,6 +198,9 @@ std::optional<Search::Winner> Search::find_candidates(const Task& task, const st
     for (Scratch& scratch : scratch_) {
         scratch.scorer.begin(noise, task.interrupt);
         scratch.screening.begin_leaps(reach(task, candidates), task.coverage.total);
+        if (!sample_rows_.filled()) continue;
+        scratch.short_lists.begin(scratch.screening.task(noise, scratch.activity), task.coverage.total,
+                                  reach(task, candidates));
     }
     if (packs_) screen_packed(task, places, candidates);
     scan_all(task, places, order, candidates);
@@ -295,6 +306,7 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
         },
         [&](std::size_t thread) {
             scratch_[thread].screening.finish_leaps(kNoise * task.coverage.weight, scratch_[thread].activity);
+            if (sample_rows_.filled()) scratch_[thread].short_lists.finish();
         });
     flush();
     for (const auto& [place, piece] : parts) {
@@ -320,15 +332,17 @@ Search::Scratch& Search::scratch_for(const std::vector<Place>& places, std::size
     return scratch_[thread];
 }
 
-// Hands what was found by leaps to the features that it belongs to.
+// Hands what was found by leaps, or of short lists, to the features that it belongs to.
 void Search::take_findings(std::vector<FeatureCandidates>& candidates) const {
+    const auto take = [&](const ScreenFinding& finding) {
+        FeatureCandidates& feature = candidates[finding.feature];
+        const auto quality = static_cast<double>(finding.quality);
+        feature.contenders.push_back({finding.slot, quality});
+        if (quality > -kInfinity) feature.best = std::min(feature.best, quality);
+    };
     for (const Scratch& scratch : scratch_) {
-        for (const ScreenFinding& finding : scratch.screening.findings()) {
-            FeatureCandidates& feature = candidates[finding.feature];
-            const auto quality = static_cast<double>(finding.quality);
-            feature.contenders.push_back({finding.slot, quality});
-            if (quality > -kInfinity) feature.best = std::min(feature.best, quality);
-        }
+        std::ranges::for_each(scratch.screening.findings(), take);
+        if (sample_rows_.filled()) std::ranges::for_each(scratch.short_lists.findings(), take);
     }
 }
 

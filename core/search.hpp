@@ -17,6 +17,7 @@
 #include "scorer.hpp"
 #include "screening.hpp"
 #include "settings.hpp"
+#include "short_lists.hpp"
 #include "statistics.hpp"
 #include "threads.hpp"
 #include "trial_head.hpp"
@@ -146,6 +147,8 @@ public:
     void sum_up_parts(const Region& whole, Region& left, Region& right, const std::vector<double>& weights,
                       const Gradients& gradients, Interrupt& interrupt);
 
+    // Starts a rule: sums up its sample.
+    void begin_rule(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt);
     // Sums up the sample of a region; weights: by example.
     void sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients, Interrupt& interrupt);
     // Restricts the coverage to the examples that satisfy the condition.
@@ -155,6 +158,7 @@ private:
     struct Scratch {  // per thread
         CandidateScorer scorer;
         Screening screening;
+        ShortLists short_lists;
         ProfileWalk walk;
         TrialHead trial;
         Listing own_listing;
@@ -177,6 +181,7 @@ private:
         Scratch(const Form& form, const Settings& settings, std::size_t row_size)
             : scorer(form.of_systems(), settings),
               screening(form, settings),
+              short_lists(form, settings),
               walk(form, settings),
               trial(form.of_systems(), settings),
               total(form.of_systems().size()),
@@ -350,6 +355,7 @@ private:
     std::vector<Wanted> left_over_;                              // by place
     KeptListings kept_;
     std::atomic<float> reached_{0.0f};
+    SampleRows sample_rows_;
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
     std::vector<std::int32_t> dropped_sample_;
     ProfileRows profile_rows_;

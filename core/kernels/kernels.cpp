@@ -12,6 +12,7 @@
 #include "profiles.hpp"
 #include "scores.hpp"
 #include "screen.hpp"
+#include "short_lists.hpp"
 #include "sums.hpp"
 
 #define LABELBOOST_JOIN_(a, b) a##b
@@ -58,6 +59,8 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     leap_joint,
     leap_signed,
     leap_diagonal,
+    add_up_splits,
+    score_regions,
     pack_joint,
     pack_sums,
     add_from_tiles,

@@ -108,6 +108,21 @@ struct WideSigned : WideJoint {
         store(pairs()) = total;
     }
 
+    // The sum of s_i s_j Gram[i][j]. signs: room for one vector per label.
+    VecF signed_pairs(float* signs) const {
+        for (std::size_t k = 0; k < labels; ++k) {
+            store(signs + kWide * k) = select(load(gradient(k)) < VecF{}, broadcast(-1.0f), broadcast(1.0f));
+        }
+        VecF all = {};
+        for (std::size_t i = 0; i < labels; ++i) {
+            VecF row = {};
+            const float* element = gram(i, i) + kWide;
+            for (std::size_t j = i + 1; j < labels; ++j, element += kWide) row += load(element) * load(signs + kWide * j);
+            all += load(signs + kWide * i) * row;
+        }
+        return all;
+    }
+
     void add(const float* step, VecF weight) const {
         WideJoint::add(step, weight);
         add_pairs(step, weight);

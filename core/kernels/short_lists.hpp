@@ -1,0 +1,66 @@
+// Regions of short lists of examples, from rows of single precision (see packed.hpp): their sums, and their qualities,
+// sixteen at a time.
+//
+// Cost in vector operations, for rows of R numbers: R / 16 per example, R / 8 per split, and for sixteen regions 4 R to turn
+// their rows and what wide_scores.hpp says.
+#pragma once
+
+#include "screen.hpp"
+
+namespace labelboost {
+namespace {
+
+// Tile by tile, so that the sums stay in a register. The rest is what a part leaves of the total.
+void add_up_splits(const RowTiles& rows, const std::int32_t* numbers, const SplitStep* steps, std::size_t count,
+                   const float* total, float* out) {
+    const std::size_t size = kWide * rows.count;
+    for (std::size_t t = 0; t < rows.count; ++t) {
+        const float* const tile = rows.values + t * rows.pitch;
+        const VecF all = load(total + kWide * t);
+        float* target = out + kWide * t;
+        VecF part = {};
+        for (std::size_t s = 0; s < count; ++s, target += 2 * size) {
+            if (steps[s].starts_anew) part = VecF{};
+            for (std::uint32_t i = steps[s].begin; i < steps[s].end; ++i) {
+                part += load(tile + kWide * static_cast<std::size_t>(numbers[i]));
+            }
+            store(target) = part;
+            store(target + size) = all - part;
+        }
+    }
+}
+
+// Whether a region that is a difference is too small a part of the total, or a sign in it may be rounding.
+inline VecFMask lost_by_subtraction(const WideJoint& sums, const float* total) {
+    constexpr float kLeastPart = 1.0f / 16.0f, kRounding = 1e-5f;
+    VecFMask lost = {};
+    for (std::size_t k = 0; k < sums.labels; ++k) {
+        const VecF all = broadcast(total[sums.labels + k]);
+        lost |= (load(sums.additive(k)) < kLeastPart * all) | (absolute(load(sums.gradient(k))) < kRounding * all);
+    }
+    return lost;
+}
+
+void score_regions(const float* const* rows, const std::int32_t* subtracted, const float* total, const ScreenTask& task,
+                   bool by_sign, float* scratch, float* quality) {
+    const WideSigned sums{{task.labels, scratch}};
+    gather_rows(rows, WideJoint::vectors(task.labels), sums.values);
+    float* const room = sums.values + kWide * WideSigned::vectors(task.labels);
+    VecFMask doubt;
+    __builtin_memcpy(&doubt, subtracted, sizeof(doubt));
+    doubt &= lost_by_subtraction(sums, total);
+    const WideRegion region{VecF{}, VecFMask{}};
+    VecF found;
+    if (by_sign) {
+        sums.start();
+        found = score_wide_signed(sums, region, sums.signed_pairs(room), task, doubt);
+    } else if (task.bins_for != nullptr) {
+        found = score_wide_binned(sums, region, task, room, doubt);
+    } else {
+        found = score_wide_exact(sums, task, room, doubt);
+    }
+    store(quality) = unless_in_doubt(found, doubt);
+}
+
+}  // namespace
+}  // namespace labelboost

@@ -1,0 +1,81 @@
+// Approximate qualities of the candidates of short lists, and of nominal features: few per feature, but those of all features
+// of a search are scored together, sixteen at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "aligned.hpp"
+#include "listing.hpp"
+#include "packed.hpp"
+#include "settings.hpp"
+#include "statistics.hpp"
+
+namespace labelboost {
+
+// The sampled examples of a rule as rows of single precision, made when they are first needed: for small samples.
+class SampleRows {
+public:
+    SampleRows(const Form& form, const Settings& settings, std::size_t examples);
+
+    // Whether there can be rows for a sample of this size.
+    bool possible(std::size_t sampled) const;
+    // Whether a feature may well have few splits among so many examples.
+    static bool useful(const Column& column, std::size_t sampled);
+
+    void forget() { filled_ = false; }
+    bool filled() const { return filled_; }
+    void fill(const Gradients& gradients, const std::vector<double>& weights, const std::vector<std::int32_t>& sample,
+              ThreadPool& pool, Interrupt& interrupt);
+
+    RowTiles tiles() const;
+    // Of the row of an example in the sample.
+    std::int32_t number(std::int32_t example) const { return number_[static_cast<std::size_t>(example)]; }
+
+private:
+    bool possible_;
+    bool filled_ = false;
+    PackedRows rows_;
+    std::vector<std::int32_t> number_;  // by example
+};
+
+// One per thread.
+class ShortLists {
+public:
+    ShortLists(const Form& form, const Settings& settings);
+
+    // Starts a search. task: what does not depend on examples; total: sums of all that is covered; reached: what something
+    // attains.
+    void begin(const ScreenTask& task, const AlignedVector& total, double reached);
+    // Takes the candidates of some pairs of a feature, of which nothing is missing, that cover `least` examples or more.
+    void add(const SampleRows& rows, const Listing& listing, std::span<const CandidatePair> pairs, std::size_t feature,
+             std::size_t least);
+    // Scores what was added; all that may be the best is then among the findings.
+    void finish();
+    std::span<const ScreenFinding> findings() const { return findings_; }
+
+private:
+    struct Candidate {
+        std::uint32_t feature, slot;
+        std::uint32_t row;
+        bool subtracted;
+    };
+    void score(std::span<const Candidate> candidates);
+    const float* row(std::size_t number) const { return rows_.data() + number * total_.size(); }
+
+    bool by_sign_;
+    ScreenTask task_{};
+    double reached_ = 0.0;
+    AlignedVectorOf<float> total_;
+    AlignedVectorOf<float> rows_;  // two for each split
+    AlignedVectorOf<float> scratch_;
+    std::size_t rows_count_ = 0;
+    std::vector<std::int32_t> numbers_;  // of rows, by place in a list
+    std::vector<SplitStep> steps_;
+    std::vector<Candidate> candidates_;
+    std::vector<ScreenFinding> findings_;
+};
+
+}  // namespace labelboost
