@@ -21,6 +21,7 @@
 #include "kernels/kernels.hpp"
 #include "matrix.hpp"
 #include "predict.hpp"
+#include "python_rules.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -140,17 +141,6 @@ Loss loss_from_name(const std::string& name) {
     if (name == "label_logistic") return Loss::label_logistic;
     if (name == "labelset_softmax") return Loss::labelset_softmax;
     throw std::invalid_argument("unknown loss: " + name);
-}
-
-// Lists of plain numbers, as arrays of so few would take longer to make and to read.
-nb::tuple rule_to_python(const LearnedRule& rule) {
-    nb::list features, operators, values;
-    for (const Condition& condition : rule.conditions) {
-        features.append(condition.feature);
-        operators.append(static_cast<int>(condition.op));
-        values.append(condition.value);
-    }
-    return nb::make_tuple(features, operators, values, new_vector<double>(rule.head), rule.coverage, rule.gain);
 }
 
 template <typename T>
@@ -553,6 +543,10 @@ NB_MODULE(_core, module) {
     register_any_infinite<double>(module);
     register_any_infinite<float>(module);
     register_booster(module);
+    nb::class_<RuleMaker>(module, "RuleMaker")
+        .def(nb::init<nb::type_object, nb::type_object, nb::tuple, nb::object>(), "rule"_a, "condition"_a, "operators"_a,
+             "missing"_a)
+        .def("__call__", &RuleMaker::make, "raw"_a);
     register_ensemble(module);
     register_forest(module);
     register_decoding(module);

@@ -1,5 +1,7 @@
 """The C++ core: arrays in, arrays out. Sizes and indices are checked, values are trusted."""
 
+from typing import Generic, TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,9 @@ _RawTree = tuple[
     NDArray[np.float64],
 ]
 _RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int, float]
+# Features, operators and values of the conditions, head, coverage, gain.
+
+_Rule = TypeVar("_Rule")
 
 class Columns:
     @staticmethod
@@ -86,6 +91,12 @@ class Booster:
     def mean_loss(self) -> float: ...
     def activity_seconds(self) -> tuple[float, float, float]: ...
     def scores(self) -> NDArray[np.float64]: ...
+
+class RuleMaker(Generic[_Rule]):
+    def __init__(
+        self, rule: type[_Rule], condition: type, operators: tuple[str, ...], missing: str
+    ) -> None: ...
+    def __call__(self, raw: _RawRule) -> _Rule: ...
 
 class _Predictor:
     def predict_dense(

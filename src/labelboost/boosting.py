@@ -10,24 +10,19 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from sklearn.exceptions import ConvergenceWarning
 
-from labelboost._core import Booster
+from labelboost._core import Booster, RuleMaker
 from labelboost.model import OPERATORS, Condition, Rule
 from labelboost.training.boosted import Boosted
 from labelboost.training.control import NOTHING_BETTER, SIZE, Control
 
-__all__ = ["Boosted", "ProgressReport", "RawRule", "boost", "progress_bar", "rule_from_core"]
+__all__ = ["Boosted", "ProgressReport", "boost", "progress_bar", "rule_from_core"]
 
 FAILURES_BEFORE_GIVING_UP = 10
 SECONDS_BETWEEN_REPORTS = 0.1
-
-RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int, float]
-"""What the core returns: features, operators and values of the conditions, head, coverage, gain."""
 
 Learned = TypeVar("Learned")
 """A rule, or a tree."""
@@ -148,9 +143,5 @@ class _Bar:
         self._progress.update(self._task, completed=n_learned, rate=shown, loss=f"{loss:.4f}")
 
 
-def rule_from_core(raw: RawRule) -> Rule:
-    """Make a rule of what the core returns."""
-    features, operators, values, head, coverage, gain = raw
-    head.setflags(write=False)
-    names = [OPERATORS[operator] for operator in operators]
-    return Rule(tuple(map(Condition, features, names, values)), head, coverage, gain)
+rule_from_core = RuleMaker(Rule, Condition, OPERATORS, "fails")
+"""Makes a rule of what the core returns."""
