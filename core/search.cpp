@@ -155,6 +155,8 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
     candidates_.resize(places.size());
     for (FeatureCandidates& feature : candidates_) feature.reset();
     reached_ = 0.0f;
+    const auto is_numeric = [&](const Place& place) { return !column(place).nominal; };
+    few_numeric_ = std::ranges::count_if(places, is_numeric) < static_cast<std::ptrdiff_t>(kShortLists);
     const std::size_t sampled = coverage.sample.size();
     if (!sample_rows_.filled() && sample_rows_.possible(sampled) && std::ranges::any_of(places, [&](const Place& place) {
             return SampleRows::useful(column(place), sampled);

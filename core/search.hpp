@@ -356,6 +356,7 @@ private:
     KeptListings kept_;
     std::atomic<float> reached_{0.0f};
     SampleRows sample_rows_;
+    bool few_numeric_ = false;  // too few features of a search for leaps along several lists at once
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
     std::vector<std::int32_t> dropped_sample_;
     ProfileRows profile_rows_;

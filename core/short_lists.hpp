@@ -44,6 +44,9 @@ private:
 // One per thread.
 class ShortLists {
 public:
+    // Lists with up to so many splits are short if there are few of them: leaps are made along several lists at once.
+    static constexpr std::size_t kMostSplits = 128;
+
     ShortLists(const Form& form, const Settings& settings);
 
     // Starts a search. task: what does not depend on examples; total: sums of all that is covered; reached: what something
