@@ -1,10 +1,12 @@
-// Vectors that start at a cache line, as the kernels require.
+// Memory for vectors: those that start at a cache line, as the kernels require, and those that are about to be filled.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace labelboost {
@@ -31,6 +33,20 @@ struct CacheAligned {
         ::operator delete(start);
     }
     friend bool operator==(const CacheAligned&, const CacheAligned&) { return true; }
+};
+
+// New elements of plain types are left as they are, for whoever stores all of them anyway.
+template <typename T>
+struct Unfilled : std::allocator<T> {
+    template <typename U>
+    struct rebind {
+        using other = Unfilled<U>;
+    };
+    void construct(T* place) noexcept { ::new (static_cast<void*>(place)) T; }
+    template <typename... Arguments>
+    void construct(T* place, Arguments&&... arguments) {
+        ::new (static_cast<void*>(place)) T{std::forward<Arguments>(arguments)...};
+    }
 };
 
 template <typename T>

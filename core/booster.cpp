@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -166,7 +167,7 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
     QualityRange quality{0.0, 0.0};
     double noise = root_noise;
     while (settings_.max_conditions == 0 || conditions.size() < settings_.max_conditions) {
-        const std::vector<std::int32_t> features = draw_features(attempt, conditions.size());
+        const std::vector<std::int32_t>& features = draw_features(attempt, conditions.size());
         const auto refinement = search_.refine(coverage, gradients_, features, quality, root_noise, interrupt);
         if (!refinement) break;
         conditions.push_back(refinement->condition);
@@ -365,29 +366,30 @@ void Booster::count_tickets() {
     }
 }
 
-std::vector<std::int32_t> Booster::draw_features(std::uint64_t attempt, std::size_t condition) {
+const std::vector<std::int32_t>& Booster::draw_features(std::uint64_t attempt, std::size_t condition) {
     const std::size_t features = permutation_.size();
     const std::size_t wanted = settings_.max_features;
     if (wanted == 0 || wanted >= features) return permutation_;
     const Stream stream(settings_.seed, attempt, kFeaturePurpose + condition);
-    std::vector<std::size_t> swapped(wanted);
+    swapped_.resize(wanted);
     for (std::size_t i = 0; i < wanted; ++i) {
-        swapped[i] = i + stream.below(i, features - i);
-        std::swap(permutation_[i], permutation_[swapped[i]]);
+        swapped_[i] = i + stream.below(i, features - i);
+        std::swap(permutation_[i], permutation_[swapped_[i]]);
     }
-    std::vector<std::int32_t> drawn(permutation_.begin(), permutation_.begin() + static_cast<std::ptrdiff_t>(wanted));
+    drawn_.assign(permutation_.begin(), permutation_.begin() + static_cast<std::ptrdiff_t>(wanted));
     // Undone in reverse, so that each draw starts from the identity without writing all of it again.
-    for (std::size_t i = wanted; i-- > 0;) std::swap(permutation_[i], permutation_[swapped[i]]);
-    return drawn;
+    for (std::size_t i = wanted; i-- > 0;) std::swap(permutation_[i], permutation_[swapped_[i]]);
+    return drawn_;
 }
 
 template <typename Work>
 void Booster::for_each_part(std::span<const std::int32_t> examples, const Work& work) {
     Interrupt never{{}};
-    pool_.run((examples.size() + kPart - 1) / kPart, never, [&](std::size_t part, std::size_t) {
+    const auto run_part = [&](std::size_t part, std::size_t) {
         const std::size_t begin = part * kPart;
         work(examples.subspan(begin, std::min(kPart, examples.size() - begin)));
-    });
+    };
+    pool_.run((examples.size() + kPart - 1) / kPart, never, std::ref(run_part));
 }
 
 void Booster::add_heads(const std::vector<ScoredRegion>& regions, Interrupt& interrupt) {

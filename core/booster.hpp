@@ -80,7 +80,8 @@ private:
     void count_tickets();  // those of the sample
     std::vector<double> rule_head(const Coverage& coverage, double noise, double& quality, Interrupt& interrupt);
     double gain(double quality, double step) const;
-    std::vector<std::int32_t> draw_features(std::uint64_t attempt, std::size_t condition);
+    // Valid until the next draw.
+    const std::vector<std::int32_t>& draw_features(std::uint64_t attempt, std::size_t condition);
     // Adds heads to the scores of what they cover, as one step: nothing is covered twice.
     struct ScoredRegion {
         const std::vector<std::int32_t>* covered;
@@ -114,6 +115,8 @@ private:
     std::size_t updates_ = 0;  // of scores and gradients of the example-wise loss
     std::vector<std::int32_t> everything_;   // 0 .. examples - 1
     std::vector<std::int32_t> permutation_;  // 0 .. features - 1, between calls
+    std::vector<std::size_t> swapped_;  // while features are drawn
+    std::vector<std::int32_t> drawn_;
     Coverage coverage_;  // of the rule that is being learned; kept for its memory
     Search search_;
     std::optional<Profiler> profiler_;

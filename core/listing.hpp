@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "aligned.hpp"
 #include "columns.hpp"
 
 namespace labelboost {
@@ -89,10 +90,11 @@ private:
     void pair_nominal();
 
     std::size_t listed_ = 0;
-    std::vector<std::int32_t> example_, rank_;
+    std::vector<std::int32_t, Unfilled<std::int32_t>> example_;
+    std::vector<std::int32_t> rank_;
     std::vector<std::uint64_t> marks_;                       // a bit by rank: whether any covered example has it
     std::vector<std::int32_t> first_of_rank_, next_of_rank_;  // by marked rank, and by number in the sample
-    std::vector<Group> groups_;
+    std::vector<Group, Unfilled<Group>> groups_;
     std::size_t splits_ = 0;
     bool nominal_ = false;
     bool all_listed_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 namespace labelboost {
@@ -171,15 +172,15 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
 }
 
 // Positions of the features such that threads get the most work first, and little is left when the first one runs dry.
-std::vector<std::size_t> Search::longest_first(const std::vector<Place>& places) const {
-    std::vector<std::size_t> order(places.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    if (pool_.size() == 1) return order;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+const std::vector<std::size_t>& Search::longest_first(const std::vector<Place>& places) {
+    order_.resize(places.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    if (pool_.size() == 1) return order_;
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
         const auto length = [&](std::size_t i) { return column(places[i]).example.size(); };
         return length(a) > length(b);
     });
-    return order;
+    return order_;
 }
 
 // Unless only one candidate is left at some point, in the end the qualities of all that come within rounding of the best
@@ -187,12 +188,13 @@ std::vector<std::size_t> Search::longest_first(const std::vector<Place>& places)
 std::optional<Search::Winner> Search::find_candidates(const Task& task, const std::vector<Place>& places,
                                                       std::vector<FeatureCandidates>& candidates) {
     const double must_beat = less_rounding(task.incumbent.best, task.root_noise);
-    const std::vector<std::size_t> order = longest_first(places);
+    const std::vector<std::size_t>& order = longest_first(places);
     const auto for_each_feature = [&](std::span<const std::size_t> features, const auto& work) {
-        pool_.run(features.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+        const auto run_one = [&](std::size_t number, std::size_t thread) {
             const std::size_t i = features[number];
             work(column(places[i]), scratch_for(places, i, thread), candidates[i]);
-        });
+        };
+        pool_.run(features.size(), task.interrupt, std::ref(run_one));
         score_rest(candidates);
     };
     const double noise = kNoise * task.coverage.weight;
@@ -209,13 +211,13 @@ std::optional<Search::Winner> Search::find_candidates(const Task& task, const st
     if (packs_ || Screening::possible(form_, settings_)) {
         take_findings(candidates);
         const double worst = (1.0 - kScreenMargin) * reach(task, candidates);
-        std::vector<std::size_t> promising;
+        promising_.clear();
         for (const std::size_t i : order) {
-            if (candidates[i].drop_all_behind(worst)) promising.push_back(i);
+            if (candidates[i].drop_all_behind(worst)) promising_.push_back(i);
         }
-        const auto only = only_contender(promising, candidates);
+        const auto only = only_contender(promising_, candidates);
         if (only && only->quality.worst < must_beat) return only;
-        for_each_feature(promising, [&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
+        for_each_feature(promising_, [&](const Column& column, Scratch& scratch, FeatureCandidates& feature) {
             confirm(task, column, scratch, feature);
         });
     }
@@ -275,12 +277,8 @@ std::optional<Search::Winner> Search::only_possible(double limit,
 void Search::scan_all(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                       std::vector<FeatureCandidates>& candidates) {
     constexpr std::size_t kPieces = 2;
-    struct Part {
-        std::size_t place;
-        Piece piece;
-    };
-    std::vector<std::size_t> left;
-    left.reserve(order.size());
+    std::vector<std::size_t>& left = left_;
+    left.clear();
     std::size_t total = 0;
     for (const std::size_t i : order) {
         if (candidates[i].screened || candidates[i].by_histogram) continue;
@@ -288,8 +286,8 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
         left.push_back(i);
         total += column(places[i]).example.size();
     }
-    std::vector<Part> parts;
-    parts.reserve(kPieces * left.size());
+    std::vector<FeaturePart>& parts = parts_;
+    parts.clear();
     second_pieces_.resize(pool_.size() > 1 ? places.size() : 0);
     for (std::size_t number = 0; number < left.size(); ++number) {
         const std::size_t i = left[number];
@@ -299,17 +297,16 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
         for (std::size_t piece = 0; piece < pieces; ++piece) parts.push_back({i, {piece, pieces}});
         if (cut) second_pieces_[i].reset();
     }
-    pool_.run(
-        parts.size(), task.interrupt,
-        [&](std::size_t number, std::size_t thread) {
-            const auto [place, piece] = parts[number];
-            FeatureCandidates& found = piece.number == 0 ? candidates[place] : second_pieces_[place];
-            scan(task, column(places[place]), scratch_for(places, place, thread), piece, found);
-        },
-        [&](std::size_t thread) {
-            scratch_[thread].screening.finish_leaps(kNoise * task.coverage.weight, scratch_[thread].activity);
-            if (sample_rows_.filled()) scratch_[thread].short_lists.finish();
-        });
+    const auto scan_part = [&](std::size_t number, std::size_t thread) {
+        const auto [place, piece] = parts[number];
+        FeatureCandidates& found = piece.number == 0 ? candidates[place] : second_pieces_[place];
+        scan(task, column(places[place]), scratch_for(places, place, thread), piece, found);
+    };
+    const auto finish = [&](std::size_t thread) {
+        scratch_[thread].screening.finish_leaps(kNoise * task.coverage.weight, scratch_[thread].activity);
+        if (sample_rows_.filled()) scratch_[thread].short_lists.finish();
+    };
+    pool_.run(parts.size(), task.interrupt, std::ref(scan_part), std::ref(finish));
     flush();
     for (const auto& [place, piece] : parts) {
         if (piece.number > 0) candidates[place].join(second_pieces_[place]);

@@ -254,7 +254,7 @@ private:
     // Screens what is left, as far as that can be done with packed rows.
     void screen_packed(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
     double best_known(const FeatureCandidates& feature) const;
-    std::vector<std::size_t> longest_first(const std::vector<Place>& places) const;
+    const std::vector<std::size_t>& longest_first(const std::vector<Place>& places);
     void scan_all(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                   std::vector<FeatureCandidates>& candidates);
     void flush();
@@ -351,6 +351,12 @@ private:
     std::vector<Scratch> scratch_;  // per thread
     // Kept from one search to the next for the memory that they have: searches take microseconds.
     std::vector<Place> places_;
+    std::vector<std::size_t> order_, left_, promising_;  // numbers of places
+    struct FeaturePart {
+        std::size_t place;
+        Piece piece;
+    };
+    std::vector<FeaturePart> parts_;
     std::vector<FeatureCandidates> candidates_, second_pieces_;  // by place
     std::vector<Wanted> left_over_;                              // by place
     KeptListings kept_;
