@@ -10,24 +10,35 @@
 namespace labelboost {
 namespace {
 
-// Tile by tile, so that the sums stay in a register. The rest is what a part leaves of the total.
-void add_up_splits(const RowTiles& rows, const std::int32_t* numbers, const SplitStep* steps, std::size_t count,
-                   const float* total, float* out) {
+// For kCount tiles from the one with number `first` on.
+template <std::size_t kCount>
+inline void add_up_splits_of(const RowTiles& rows, std::size_t first, const std::int32_t* numbers, const SplitStep* steps,
+                             std::size_t count, const float* total, float* out) {
     const std::size_t size = kWide * rows.count;
-    for (std::size_t t = 0; t < rows.count; ++t) {
-        const float* const tile = rows.values + t * rows.pitch;
-        const VecF all = load(total + kWide * t);
-        float* target = out + kWide * t;
-        VecF part = {};
-        for (std::size_t s = 0; s < count; ++s, target += 2 * size) {
-            if (steps[s].starts_anew) part = VecF{};
-            for (std::uint32_t i = steps[s].begin; i < steps[s].end; ++i) {
-                part += load(tile + kWide * static_cast<std::size_t>(numbers[i]));
-            }
-            store(target) = part;
-            store(target + size) = all - part;
+    const float* const tiles = rows.values + first * rows.pitch;
+    float* target = out + kWide * first;
+    VecF part[kCount] = {};
+    for (std::size_t s = 0; s < count; ++s, target += 2 * size) {
+        if (steps[s].starts_anew) {
+            for (VecF& sums : part) sums = VecF{};
+        }
+        for (std::uint32_t i = steps[s].begin; i < steps[s].end; ++i) {
+            const float* const row = tiles + kWide * static_cast<std::size_t>(numbers[i]);
+            for (std::size_t t = 0; t < kCount; ++t) part[t] += load(row + t * rows.pitch);
+        }
+        for (std::size_t t = 0; t < kCount; ++t) {
+            store(target + kWide * t) = part[t];
+            store(target + size + kWide * t) = load(total + kWide * (first + t)) - part[t];
         }
     }
+}
+
+// A few tiles at a time, so that the sums stay in registers. The rest is what a part leaves of the total.
+void add_up_splits(const RowTiles& rows, const std::int32_t* numbers, const SplitStep* steps, std::size_t count,
+                   const float* total, float* out) {
+    std::size_t t = 0;
+    for (; t + 3 <= rows.count; t += 3) add_up_splits_of<3>(rows, t, numbers, steps, count, total, out);
+    for (; t < rows.count; ++t) add_up_splits_of<1>(rows, t, numbers, steps, count, total, out);
 }
 
 // Whether a region that is a difference is too small a part of the total, or a sign in it may be rounding.
