@@ -88,7 +88,7 @@ void Anchor::solve(const double* residual, double* scratch, double* step) const 
 }
 
 ProfileRows::ProfileRows(std::size_t labels)
-    : TiledRows(Tiles{ProfileLayout(labels).size(), 16}), labels_(labels) {}
+    : TiledRows({profile_row_size(labels), profile_row_size(labels)}), labels_(labels) {}
 
 void ProfileRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                        std::span<const std::int32_t> examples, const double* head, ThreadPool& pool,
@@ -96,8 +96,19 @@ void ProfileRows::fill(const Gradients& gradients, const std::vector<double>& we
     head_.assign(padded_floats(labels_), 0.0f);
     for (std::size_t k = 0; head != nullptr && k < labels_; ++k) head_[k] = static_cast<float>(head[k]);
     const float* const rounded_head = head != nullptr ? head_.data() : nullptr;
-    TiledRows::fill(gradients, weights, examples, labels_, pool, interrupt,
-                    [&](const PackTask& task) { active_kernels().pack_profiles(task, rounded_head); });
+    batches_.resize(pool.size());
+    TiledRows::fill(examples.size(), pool, interrupt,
+                    [&](std::size_t begin, std::size_t end, std::size_t thread, float* rows) {
+                        const PackTask task = batches_[thread].gather(gradients, weights, examples, begin, end, labels_);
+                        active_kernels().pack_profiles(task, rounded_head, rows);
+                    });
+}
+
+void ProfileHistogram::add_profile(std::size_t rank, double* sums) const {
+    const double* row = profiles_.exact_row(rank);
+    for (std::size_t section = 0; section < layout_.size(); section += layout_.padded, row += layout_.labels) {
+        for (std::size_t k = 0; k < layout_.labels; ++k) sums[section + k] += row[k];
+    }
 }
 
 void ProfileHistogram::start(const Column& column, const std::vector<std::int32_t>& sample) {

@@ -72,6 +72,7 @@ public:
 private:
     std::size_t labels_;
     FloatVector head_;
+    std::vector<PackBatch> batches_;  // per thread
 };
 
 // The profiles of all ranks of a feature with few of them: examples are read in the order in which they lie in memory,
@@ -79,10 +80,13 @@ private:
 class ProfileHistogram {
 public:
     // So many examples are taken at a time, and are added up between two settlements.
-    static constexpr std::size_t kChunk = 2048, kPeriod = 4 * kChunk;
+    static constexpr std::size_t kChunk = 1024, kPeriod = 16 * kChunk;
 
     void start(const Column& column, const std::vector<std::int32_t>& sample);
-    void clear(const Tiles& tiles) { profiles_.clear(tiles, counts_.size()); }
+    void clear(std::size_t labels) {
+        layout_ = ProfileLayout(labels);
+        profiles_.clear(profile_row_size(labels), counts_.size(), profile_row_size(labels));
+    }
     // Adds a tile of the rows of the examples from number `first` on.
     void add(const ProfileRows& rows, std::size_t first, std::size_t tile) {
         profiles_.add(rows, tile, place_.data() + first, nullptr, rows.rows());
@@ -92,7 +96,7 @@ public:
     // Numbers of examples by rank; the last one counts those without a value.
     const std::vector<std::uint32_t>& counts() const { return counts_; }
     // sums += the profile of a rank, or of what has no value.
-    void add_profile(std::size_t rank, double* sums) const { profiles_.add_exact_row(rank, sums); }
+    void add_profile(std::size_t rank, double* sums) const;
     void add_missing(double* sums) const { add_profile(counts_.size() - 1, sums); }
     // How far profiles may be off, relatively: half a unit in the last place with each addition, and a few for each row,
     // whose product with the head is a sum over the labels, sixteen of them at a time.
@@ -102,6 +106,7 @@ private:
     std::vector<std::uint32_t> counts_;
     std::uint32_t longest_ = 0;  // the most examples of a rank in a period
     std::vector<std::int32_t> place_;
+    ProfileLayout layout_{0};
     TiledHistogram profiles_;
 };
 

@@ -46,10 +46,10 @@ void Search::bound_by_histograms(const Task& task, const std::vector<Place>& pla
     if (suitable.empty()) return;
     if (profiles_.size() < places.size()) profiles_.resize(places.size());
     run_group(task, suitable, [&](std::size_t i, Scratch&) { profiles_[i].start(column(places[i]), sample); });
-    const Tiles& tiles = profile_rows_.tiles();
-    const auto bytes = [&](std::size_t i) { return profiles_[i].counts().size() * tiles.size * sizeof(double); };
+    const std::size_t row_bytes = profile_rows_.tiles().size * sizeof(double);
+    const auto bytes = [&](std::size_t i) { return profiles_[i].counts().size() * row_bytes; };
     for_each_group(suitable, bytes, [&](std::span<const std::size_t> group) {
-        run_group(task, group, [&](std::size_t i, Scratch&) { profiles_[i].clear(tiles); });
+        run_group(task, group, [&](std::size_t i, Scratch&) { profiles_[i].clear(form_.labels); });
         add_up_in_chunks(
             profile_rows_, sample.size(), ProfileHistogram::kChunk, ProfileHistogram::kPeriod, group.size(), pool_,
             task.interrupt,
@@ -106,7 +106,7 @@ void Search::rule_out(const Task& task, const std::vector<Place>& places,
 void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                            std::vector<FeatureCandidates>& candidates) {
     const Coverage& coverage = task.coverage;
-    const Tiles& tiles = packed_rows_.tiles();
+    const std::size_t size = packed_rows_.tiles().size;
     const std::size_t count = coverage.sample.size();
     const std::size_t chunk = std::min(count, packed_rows_.capacity());
     std::vector<std::size_t> suitable;
@@ -132,27 +132,34 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
     if (!packed_rows_.pays(count, listed, splits)) return;
     const double noise = kNoise * coverage.weight;
     for (Scratch& scratch : scratch_) scratch.packed.begin(noise, scratch.screening.task(noise, scratch.activity));
-    AlignedVector sums(tiles.size, 0.0);
-    FloatVector total(tiles.size);
-    const auto bytes = [&](std::size_t i) { return packed_[i].histogram_rows() * tiles.size * sizeof(float); };
+    AlignedVector sums(size, 0.0);
+    FloatVector total(size);
+    const auto bytes = [&](std::size_t i) { return packed_[i].histogram_rows() * size * sizeof(float); };
     for_each_group(suitable, bytes, [&](std::span<const std::size_t> group) {
         const bool first_group = group.data() == suitable.data();
-        run_group(task, group, [&](std::size_t i, Scratch&) { packed_[i].clear(tiles); });
-        add_up_in_chunks(
-            packed_rows_, count, chunk, PackedRows::kMostExamples, group.size(), pool_, task.interrupt,
-            [&](std::size_t first, std::size_t rows) {
-                if (!first_group && chunk == count) return;  // they are still there
-                const ActivityScope summing(activity(), Activity::summing);
-                packed_rows_.fill(task.gradients, coverage.weights, std::span(coverage.sample).subspan(first, rows), pool_,
-                                  task.interrupt);
-                if (any_implicit && first_group) packed_rows_.add_up(sums);
-            },
-            [&](std::size_t h, std::size_t first, std::size_t tile, std::size_t thread) {
-                const ActivityScope summing(scratch_[thread].activity, Activity::summing);
-                packed_[group[h]].add(packed_rows_, first, tile);
-            },
-            [&](std::size_t h) { packed_[group[h]].settle(); });
-        for (std::size_t c = 0; c < tiles.size; ++c) total[c] = static_cast<float>(sums[c]);
+        run_group(task, group, [&](std::size_t i, Scratch&) { packed_[i].clear(size, packed_rows_.tile_width()); });
+        if (packed_rows_.direct()) {
+            const ActivityScope summing(activity(), Activity::summing);
+            std::vector<PackedFeature*> features;
+            for (const std::size_t i : group) features.push_back(&packed_[i]);
+            packed_rows_.add_up_directly(task.gradients, coverage.weights, coverage.sample, features, pool_, task.interrupt);
+        } else {
+            add_up_in_chunks(
+                packed_rows_, count, chunk, PackedRows::kMostExamples, group.size(), pool_, task.interrupt,
+                [&](std::size_t first, std::size_t rows) {
+                    if (!first_group && chunk == count) return;  // they are still there
+                    const ActivityScope summing(activity(), Activity::summing);
+                    packed_rows_.fill(task.gradients, coverage.weights, std::span(coverage.sample).subspan(first, rows), pool_,
+                                      task.interrupt);
+                    if (any_implicit && first_group) packed_rows_.add_up(sums);
+                },
+                [&](std::size_t h, std::size_t first, std::size_t tile, std::size_t thread) {
+                    const ActivityScope summing(scratch_[thread].activity, Activity::summing);
+                    packed_[group[h]].add(packed_rows_, first, tile);
+                },
+                [&](std::size_t h) { packed_[group[h]].settle(); });
+        }
+        for (std::size_t c = 0; c < size; ++c) total[c] = static_cast<float>(sums[c]);
         run_group(task, group, [&](std::size_t i, Scratch& scratch) {
             const ActivityScope evaluating(scratch.activity, Activity::evaluating);
             packed_[i].finish();

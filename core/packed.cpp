@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::size_t kMostLabels = 96;
 constexpr std::size_t kBytes = 1U << 24;  // of all rows together
-// Of rows for rules: so few that a tile of them all stays in the cache while several features add it up.
-constexpr std::size_t kMostSums = 2048;
-// Numbers in a tile, for rules: so few that the histogram of 256 bins stays in the first-level cache.
-constexpr std::size_t kWidth = 16;
 
 }  // namespace
 
@@ -30,13 +26,13 @@ Tiles PackedRows::tiles_for(const Form& form, const Settings& settings) {
                              : !settings.trees ? packed_sums_size(form.labels)
                              : form.joint     ? padded_floats(form.labels * (form.labels + 3) / 2)
                                               : 2 * padded_floats(form.labels);
-    return {size, settings.trees ? size : kWidth, settings.trees};
+    return {size, size};
 }
 
 PackedRows::PackedRows(const Form& form, const Settings& settings)
     : TiledRows(tiles_for(form, settings)), form_(form), sums_(possible(form, settings) && !settings.trees) {
     if (!possible(form, settings)) return;
-    capacity_ = sums_ ? kMostSums : std::min(kBytes / sizeof(float) / tiles().size, kMostExamples);
+    capacity_ = std::min(kBytes / sizeof(float) / tiles().size, kMostExamples);
     if (sums_) find_factors();
 }
 
@@ -64,16 +60,47 @@ bool PackedRows::suits(const Column& column, std::size_t examples) const {
 
 void PackedRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                       std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
-    if (sums_) {
-        TiledRows::fill(gradients, weights, examples, form_.labels, pool, interrupt, [&](const PackTask& task) {
-            active_kernels().pack_sums(task, {first_factors_.data(), second_factors_.data()});
-        });
-        return;
-    }
     scratch_.resize(pool.size(), AlignedVector(form_.sets != nullptr ? tiles().size : 0));
-    TiledRows::fill(examples.size(), pool, interrupt, [&](std::size_t i, std::size_t thread, float* row) {
-        pack(gradients, examples[i], weights[static_cast<std::size_t>(examples[i])], scratch_[thread], row);
-    });
+    TiledRows::fill(examples.size(), pool, interrupt,
+                    [&](std::size_t begin, std::size_t end, std::size_t thread, float* rows) {
+                        for (std::size_t i = begin; i < end; ++i, rows += tiles().size) {
+                            const double weight = weights[static_cast<std::size_t>(examples[i])];
+                            pack(gradients, examples[i], weight, scratch_[thread], rows);
+                        }
+                    });
+}
+
+// Threads share the numbers of a row, so that every sum is added up by one of them, whatever their number. Tiles of the
+// histograms of several features stay in the second-level cache.
+void PackedRows::add_up_directly(const Gradients& gradients, const std::vector<double>& weights,
+                                 std::span<const std::int32_t> examples, std::span<PackedFeature* const> features,
+                                 ThreadPool& pool, Interrupt& interrupt) {
+    constexpr std::size_t kChunk = 2048, kVectors = kDirectWidth / 16;
+    const std::size_t vectors = tiles().size / 16, tile_count = (vectors + kVectors - 1) / kVectors;
+    std::vector<float*> histograms;  // by tile and feature
+    for (std::size_t t = 0; t < tile_count; ++t) {
+        for (PackedFeature* const feature : features) histograms.push_back(feature->histogram().tile(t));
+    }
+    std::vector<const std::int32_t*> slots;
+    for (const PackedFeature* const feature : features) slots.push_back(feature->slots());
+    const RowFactors factors{first_factors_.data(), second_factors_.data()};
+    std::size_t open = 0;
+    for (std::size_t first = 0; first < examples.size(); first += kChunk) {
+        const std::size_t last = std::min(examples.size(), first + kChunk);
+        const PackTask task = batch_.gather(gradients, weights, examples, first, last, form_.labels);
+        pool.run(tile_count, interrupt, [&](std::size_t tile, std::size_t) {
+            const PackTargets targets{histograms.data() + tile * features.size(), slots.data(), features.size(), first,
+                                      features.front()->histogram().pitch()};
+            PackTask own = task;
+            if (tile > 0) own.ahead = nullptr;  // by then they are near
+            active_kernels().add_packed_sums(own, factors, targets, tile * kVectors,
+                                             std::min(vectors, (tile + 1) * kVectors));
+        });
+        open += kChunk;
+        if (open < kMostExamples || last == examples.size()) continue;
+        open = 0;
+        pool.run(features.size(), interrupt, [&](std::size_t f, std::size_t) { features[f]->settle(); });
+    }
 }
 
 void PackedRows::pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch,
@@ -210,17 +237,13 @@ void PackedFeature::add(const PackedRows& rows, std::size_t first, std::size_t t
 
 // What is not in any other row.
 void PackedFeature::fill_implicit(const FloatVector& total) {
-    const Tiles& tiles = histogram_.tiles();
     const auto implicit_slot = static_cast<std::size_t>(implicit_slot_);
-    for (std::size_t t = 0; t < tiles.count(); ++t) {
-        const std::size_t width = tiles.width_of(t);
-        float* const tile = histogram_.tile(t);
-        float* const implicit = tile + implicit_slot * tiles.pitch(t);
-        std::copy_n(total.data() + t * tiles.width, width, implicit);
-        for (std::size_t slot = 0; slot < histogram_rows(); ++slot) {
-            if (slot == implicit_slot) continue;
-            for (std::size_t c = 0; c < width; ++c) implicit[c] -= tile[slot * tiles.pitch(t) + c];
-        }
+    float* const implicit = histogram_.row(implicit_slot);
+    std::copy(total.begin(), total.end(), implicit);
+    for (std::size_t slot = 0; slot < histogram_rows(); ++slot) {
+        if (slot == implicit_slot) continue;
+        const float* const row = histogram_.row(slot);
+        for (std::size_t c = 0; c < histogram_.size(); ++c) implicit[c] -= row[c];
     }
 }
 

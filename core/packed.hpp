@@ -3,7 +3,8 @@
 //
 // A node's examples are turned into rows (kernels/packed.hpp) once, whatever the number of features; a feature then adds up
 // the rows by value, and walks along its values from both ends. Rows are made for so many examples at a time as fit into
-// a buffer of fixed size, so there is nothing of size examples x labels x labels.
+// a buffer of fixed size, so there is nothing of size examples x labels x labels. For rules, where few features are left
+// by then, rows are never stored, but added to all of them at once.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,8 @@
 
 namespace labelboost {
 
+class PackedFeature;
+
 class PackedRows : public TiledRows {
 public:
     // Of more examples the rounding errors of sums in single precision would be too large.
@@ -32,14 +35,24 @@ public:
     bool suits(const Column& column, std::size_t examples) const;
     // How many rows there can be at a time.
     std::size_t capacity() const { return capacity_; }
+    // Whether rows are added up without being stored.
+    bool direct() const { return sums_; }
+    // Of the tiles of histograms.
+    std::size_t tile_width() const { return sums_ ? std::min(tiles().size, kDirectWidth) : tiles().size; }
 
     // Whether to screen with rows pays for a node with so many examples; listed, splits: of all features together.
     bool pays(std::size_t examples, std::size_t listed, std::size_t splits) const;
 
     void fill(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
               ThreadPool& pool, Interrupt& interrupt);
+    // If direct: adds up the rows of all examples in the histograms of features.
+    void add_up_directly(const Gradients& gradients, const std::vector<double>& weights,
+                         std::span<const std::int32_t> examples, std::span<PackedFeature* const> features,
+                         ThreadPool& pool, Interrupt& interrupt);
 
 private:
+    static constexpr std::size_t kDirectWidth = 64;
+
     static Tiles tiles_for(const Form& form, const Settings& settings);
     void find_factors();
     void pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch, float* out) const;
@@ -49,6 +62,7 @@ private:
     std::size_t capacity_ = 0;
     std::vector<std::int32_t> first_factors_, second_factors_;  // of rows for rules
     std::vector<AlignedVector> scratch_;                        // per thread
+    PackBatch batch_;
 };
 
 // One per thread: scores rows, sixteen at a time.
@@ -99,9 +113,10 @@ public:
     std::size_t listed() const { return slot_.size(); }
     // What the histogram will take, in rows.
     std::size_t histogram_rows() const { return counts_.size() + 1; }
-    void clear(const Tiles& tiles) {
-        histogram_.clear(tiles, histogram_rows());
-    }
+    void clear(std::size_t size, std::size_t width) { histogram_.clear(size, histogram_rows(), width); }
+    TiledHistogram& histogram() { return histogram_; }
+    // By example of the node, if all are listed.
+    const std::int32_t* slots() const { return slot_.data(); }
     void settle() { histogram_.settle(); }
     void finish() { histogram_.finish(); }
     // Adds a tile of the rows of the node's examples from number `first` on.

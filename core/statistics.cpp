@@ -19,6 +19,35 @@ void add_label_sets(const Form& form, const Gradients& gradients, std::span<cons
     }
 }
 
+// As for_each_batch, but the kernel asks for the rows of the batch behind: there is enough to do for a row that it can
+// arrive meanwhile, unless all are asked for at once.
+void add_joint(const Form& form, const Gradients& gradients, std::span<const double> weights,
+               std::span<const std::int32_t> examples, double* sums) {
+    constexpr std::size_t kBatch = kMostTogether;
+    const LabelRows<double>& all_rows = gradients.rows<double>();
+    const double* rows[2][kBatch];
+    double row_weights[kBatch], slacks[kBatch];
+    const auto find_rows = [&](std::size_t start, const double** out) {
+        for (std::size_t m = 0; m < kBatch; ++m) out[m] = all_rows.row(examples[std::min(start + m, examples.size() - 1)]);
+    };
+    if (examples.empty()) return;
+    find_rows(0, rows[0]);
+    for (std::size_t start = 0, batch = 0; start < examples.size(); start += kBatch, ++batch) {
+        const std::size_t count = std::min(kBatch, examples.size() - start);
+        const double* const* own = rows[batch % 2];
+        const double** next = rows[1 - batch % 2];
+        if (start + count < examples.size()) find_rows(start + kBatch, next);
+        for (std::size_t m = 0; m < count; ++m) {
+            const std::int32_t example = examples[start + m];
+            row_weights[m] = weights[static_cast<std::size_t>(example)];
+            slacks[m] = gradients.slack(example);
+        }
+        const bool ahead = all_rows.far() && start + count < examples.size();
+        active_kernels().add_joint(sums, own, row_weights, form.with_slack ? slacks : nullptr, count, form.labels,
+                                   ahead ? next : nullptr);
+    }
+}
+
 void add_flat(const Form& form, const Gradients& gradients, std::span<const double> weights,
               std::span<const std::int32_t> examples, double* sums) {
     const FlatLayout layout(form.labels);
@@ -47,15 +76,14 @@ void add_examples(const Form& form, const Gradients& gradients, std::span<const 
                               });
         return;
     }
-    for_each_batch(gradients, weights, examples,
-                   [&](const double* const* rows, const double* row_weights, const double* slacks, std::size_t count) {
-                       if (form.joint) {
-                           kernels.add_joint(sums, rows, row_weights, form.with_slack ? slacks : nullptr, count,
-                                             form.labels);
-                       } else {
+    if (form.joint) {
+        add_joint(form, gradients, weights, examples, sums);
+    } else {
+        for_each_batch(gradients, weights, examples,
+                       [&](const double* const* rows, const double* row_weights, const double*, std::size_t count) {
                            kernels.add_diagonal(sums, rows, row_weights, count, form.labels);
-                       }
-                   });
+                       });
+    }
     if (form.sets != nullptr) add_label_sets(form, gradients, weights, examples, sums);
 }
 

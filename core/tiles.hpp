@@ -1,8 +1,8 @@
 // Histograms of long rows: what examples have to add up, once for several features that each sort it in their own way.
 //
-// Rows are made for some examples at a time, whatever the number of features, and both they and the histograms are cut
-// into tiles (see Tiles): while a feature adds up a tile, its part of the histogram stays in the first-level cache and
-// that of the rows in the second. Sums are in single precision, and are settled in double precision every now and then.
+// Rows are made for some examples at a time, whatever the number of features, so few that they stay in the second-level
+// cache; very long ones are added up in tiles (see Tiles), so that the histogram does, too. Sums are in single precision,
+// and are settled in double precision every now and then.
 #pragma once
 
 #include <algorithm>
@@ -21,78 +21,88 @@ namespace labelboost {
 
 using FloatVector = AlignedVectorOf<float>;
 
+// Some examples as the kernels want them.
+class PackBatch {
+public:
+    // Those from number `begin` on; examples: all that will be asked for, one after the other.
+    PackTask gather(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
+                    std::size_t begin, std::size_t end, std::size_t labels);
+
+private:
+    std::vector<const float*> rows_, ahead_;
+    std::vector<float> weights_, slacks_;
+    FloatVector rounded_;  // where gradients are in double precision only
+};
+
 class TiledRows {
 public:
     explicit TiledRows(const Tiles& tiles) : tiles_(tiles) {}
 
     const Tiles& tiles() const { return tiles_; }
     std::size_t rows() const { return count_; }
-    const float* tile(std::size_t t) const { return rows_.data() + tiles_.begin(t, count_); }
+    const float* tile(std::size_t t) const { return rows_.data() + t * tiles_.width; }
 
-    // Rows in one piece. pack(i, thread, row): stores the numbers of row i.
+    // Stores rows. pack(begin, end, thread, rows): makes those of some examples.
     template <typename Pack>
     void fill(std::size_t count, ThreadPool& pool, Interrupt& interrupt, const Pack& pack) {
+        constexpr std::size_t kPart = 64;
         make_room(count);
-        tiles_.width = part_width();
-        for_each_part(pool, interrupt, [&](std::size_t begin, std::size_t end, std::size_t thread) {
-            for (std::size_t i = begin; i < end; ++i) pack(i, thread, rows_.data() + i * tiles_.size);
+        pool.run((count + kPart - 1) / kPart, interrupt, [&](std::size_t part, std::size_t thread) {
+            const std::size_t begin = part * kPart;
+            pack(begin, std::min(count, begin + kPart), thread, rows_.data() + begin * tiles_.size);
         });
     }
-    // Rows in tiles of sixteen numbers, from the gradients of examples. pack(task): makes some of them.
-    using Pack = std::function<void(const PackTask&)>;
-    void fill(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
-              std::size_t labels, ThreadPool& pool, Interrupt& interrupt, const Pack& pack);
     // Adds the sum of all rows to `sums`.
     void add_up(AlignedVector& sums) const;
 
 private:
-    static constexpr std::size_t kPart = 64;
-
     void make_room(std::size_t count);
-    std::size_t part_width() const;
-    template <typename Work>
-    void for_each_part(ThreadPool& pool, Interrupt& interrupt, const Work& work) {
-        pool.run((count_ + kPart - 1) / kPart, interrupt, [&](std::size_t part, std::size_t thread) {
-            work(part * kPart, std::min(count_, part * kPart + kPart), thread);
-        });
-    }
+    std::size_t tile_width() const;
 
     Tiles tiles_;
     std::size_t count_ = 0;
     FloatVector rows_;
-    std::vector<FloatVector> rounded_;  // per thread
 };
 
 class TiledHistogram {
 public:
-    void clear(const Tiles& tiles, std::size_t slots) {
-        tiles_ = tiles;
-        slots_ = slots;
-        values_.assign(tiles.floats(slots), 0.0f);
+    // width: if less than all of a row, its tiles lie apart, first all of the first tile and so on. (As parts of rows they
+    // would be spread over more memory than the processor finds its way through at once.)
+    void clear(std::size_t size, std::size_t slots, std::size_t width) {
+        size_ = size;
+        width_ = width;
+        pitch_ = width < size ? width : histogram_pitch(size);
+        tile_size_ = pitch_ * slots;
+        values_.assign((size + width - 1) / width * tile_size_, 0.0f);
         exact_.clear();
     }
-    // Row i of the tile, or row numbers[i], is added to that of slots[i].
+    // Row i of a tile of the rows, or row numbers[i], is added to that of slots[i]. In one piece only.
     void add(const TiledRows& rows, std::size_t tile, const std::int32_t* slots, const std::int32_t* numbers,
              std::size_t count) {
-        float* const target = values_.data() + rows.tiles().begin(tile, slots_);
-        active_kernels().add_rows(target, slots, rows.tile(tile), numbers, count,
-                                  rows.tiles().width_of(tile), rows.tiles().pitch(tile));
+        const Tiles& tiles = rows.tiles();
+        active_kernels().add_rows(values_.data() + tile * tiles.width, slots, rows.tile(tile), numbers, count,
+                                  tiles.width_of(tile), size_, pitch_);
     }
     // Goes on in double precision with what was added so far; when all has been added, `finish` rounds it.
     void settle();
     void finish();
 
-    const Tiles& tiles() const { return tiles_; }
-    float* tile(std::size_t t) { return values_.data() + tiles_.begin(t, slots_); }
-    // out = other + the row of a slot; and, once all has been settled, sums += that row.
+    std::size_t size() const { return size_; }
+    std::size_t pitch() const { return pitch_; }
+    float* tile(std::size_t t) { return values_.data() + t * tile_size_; }
+    // out = other + the row of a slot.
     void add_row(std::size_t slot, const float* other, float* out) const {
-        active_kernels().add_from_tiles(out, other, values_.data(), tiles_, slots_, slot);
+        const float* row = values_.data() + slot * pitch_;
+        for (std::size_t c = 0; c < size_; c += width_, row += tile_size_) {
+            active_kernels().add_floats(out + c, other + c, row, std::min(width_, size_ - c));
+        }
     }
-    void add_exact_row(std::size_t slot, double* sums) const;
+    // Rows in one piece; exact ones once all has been settled.
+    float* row(std::size_t slot) { return values_.data() + slot * pitch_; }
+    const double* exact_row(std::size_t slot) const { return exact_.data() + slot * pitch_; }
 
 private:
-    Tiles tiles_;
-    std::size_t slots_ = 0;
+    std::size_t size_ = 0, width_ = 0, pitch_ = 0, tile_size_ = 0;
     FloatVector values_;
     AlignedVector exact_;  // the same, as far as it was settled
 };

@@ -28,36 +28,41 @@ constexpr float kLeastKept = 2e-3f;
 // ... and for regions that were found by subtraction, as long as they are not a smaller share of all than this.
 constexpr double kLeastShare = 1e-3;
 
-// Rows of numbers, cut into tiles: first the first numbers of all rows, then the next numbers of all rows, and so on, so
-// that what is added up by a tile at a time stays in the cache. Between tiles there is a little room: they would compete
-// for the same places in the cache if they began at multiples of a power of two. Rows that are added up few times each
-// are better left in one piece: tiles are then just parts of them.
+// Rows of numbers, which are added up in tiles: first so many numbers of all rows, then the next ones of all rows, and so
+// on, so that what they are added to stays in the cache.
 struct Tiles {
     std::size_t size = 0;   // numbers in a row, a multiple of 16
     std::size_t width = 0;  // of them in a tile, but for the last one
-    bool in_one_piece = false;
 
     std::size_t count() const { return (size + width - 1) / width; }
     std::size_t width_of(std::size_t tile) const { return tile * width + width < size ? width : size - tile * width; }
-    // Where a tile begins if there are so many rows, how far its rows are apart, and what all tiles take.
-    std::size_t begin(std::size_t tile, std::size_t rows) const {
-        return tile * (in_one_piece ? width : width * rows + 16);
-    }
-    std::size_t pitch(std::size_t tile) const { return in_one_piece ? size : width_of(tile); }
-    std::size_t floats(std::size_t rows) const { return size * rows + 16 * count(); }
 };
 
-// Examples that become rows in tiles of sixteen numbers, one after the other.
+// How far the rows of a histogram are apart: an odd number of cache lines, as parts of rows that lie a power of two apart
+// would compete for the same places in the cache.
+constexpr std::size_t histogram_pitch(std::size_t size) { return size | 16; }
+
+// Examples that become rows.
 struct PackTask {
     std::size_t count;
     const float* const* gradients;  // padded to 16
     const float* weights;
     const float* slacks;
     std::size_t labels;
-    float* tiles;       // where the first row begins in the first tile
-    std::size_t pitch;  // from a tile to the next
+    const float* const* ahead;  // gradients that will be needed next, as many, or null where they are near
+};
 
-    float* target(std::size_t tile) const { return tiles + tile * pitch; }
+// Histograms that rows are added to, those of several features: by example and feature, to the row of a slot.
+struct PackTargets {
+    float* const* histograms;
+    const std::int32_t* const* slots;
+    std::size_t features;
+    std::size_t first;  // number of the first example among the slots
+    std::size_t pitch;
+
+    [[gnu::always_inline]] float* row(std::size_t feature, std::size_t m) const {
+        return histograms[feature] + static_cast<std::size_t>(slots[feature][first + m]) * pitch;
+    }
 };
 
 // Which labels' gradients, times the weight, are multiplied to give the numbers of a row. Instead of a second label:
@@ -186,14 +191,15 @@ struct Kernels {
                          std::size_t labels);
     void (*add_rounded_diagonal)(double* sums, const float* const* rows, const double* weights, std::size_t count,
                                  std::size_t labels);
+    // ahead: as many rows that will be needed next, or null where they are near.
     void (*add_joint)(double* sums, const double* const* rows, const double* weights, const double* slacks,
-                      std::size_t count, std::size_t labels);
+                      std::size_t count, std::size_t labels, const double* const* ahead);
 
     // The same for profiles; head: null or padded with zeros.
     void (*add_profile)(double* sums, const double* const* rows, const double* weights, const double* slacks,
                         std::size_t count, std::size_t labels, const double* head);
-    // Profiles as rows in single precision; head: null or padded to 16.
-    void (*pack_profiles)(const PackTask& task, const float* head);
+    // Profiles as rows of profile_row_size numbers in single precision; head: null or padded to 16.
+    void (*pack_profiles)(const PackTask& task, const float* head, float* rows);
     // Bounds for the region with the profile `whole`, or `whole - part` if there is a part. With a head (the one
     // that the profiles were made with) its residual is stored unless null; without one only `upper` is known.
     // rounding: how far the last profile of the two may be off, relative to the sizes of what was added up.
@@ -263,12 +269,16 @@ struct Kernels {
 
     // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
-    void (*pack_sums)(const PackTask& task, const RowFactors& factors);
-    // In tiles: takes a row out and adds it to another one, and adds rows of a tile to rows of another.
-    void (*add_from_tiles)(float* out, const float* other, const float* tiled, const Tiles& tiles, std::size_t rows,
-                           std::size_t i);
-    void (*add_rows)(float* tile, const std::int32_t* slots, const float* rows, const std::int32_t* numbers,
-                     std::size_t count, std::size_t width, std::size_t pitch);
+    // The same in the form for rules, added to (tiles of) histograms at once: of each row the vectors of sixteen numbers
+    // from number `begin` on.
+    void (*add_packed_sums)(const PackTask& task, const RowFactors& factors, const PackTargets& targets, std::size_t begin,
+                            std::size_t end);
+    // Adds rows, or parts of them, to rows of a histogram: row i, or row numbers[i], to that of slots[i]. size: of whole rows;
+    // pitch: of the histogram.
+    void (*add_rows)(float* histogram, const std::int32_t* slots, const float* rows, const std::int32_t* numbers,
+                     std::size_t count, std::size_t width, std::size_t size, std::size_t pitch);
+    // out = a + b, all aligned, size a multiple of 16.
+    void (*add_floats)(float* out, const float* a, const float* b, std::size_t size);
     void (*score_packed)(const float* const* rows, std::size_t labels, float l2, float noise, float* system,
                          float* quality);
     void (*score_packed_sums)(const float* const* rows, const ScreenTask& task, float* scratch, float* quality);
@@ -372,6 +382,9 @@ constexpr std::size_t leap_scratch_size(std::size_t labels, bool joint, std::siz
     const std::size_t ahead = 16 * labels * (kLeap + 5);
     return gathered + sums + ahead + screen_scratch_size(labels, bins_per_sign);
 }
+
+// Floats in a profile as a row: its sections, of which none is padded.
+constexpr std::size_t profile_row_size(std::size_t labels) { return padded_floats(4 * labels); }
 
 // Floats in a row of sums for rules, padded, and what it takes to score sixteen of them.
 constexpr std::size_t packed_sums_size(std::size_t labels) {

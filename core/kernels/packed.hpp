@@ -25,78 +25,91 @@ void pack_joint(const double* gradient, double weight, std::size_t labels, float
     }
 }
 
-// The rows for rules; there are at most kCount labels.
+// Sixteen numbers of a row for rules; there are at most kCount labels. mixed: some of the numbers are not products.
 template <std::size_t kCount>
-inline void pack_sums_of(const PackTask& task, const RowFactors& factors) {
-    const std::size_t tiles = packed_sums_size(task.labels) / kWide;
-    for (std::size_t t = 0; t < tiles; ++t) {
-        VecFMask first, second;
-        __builtin_memcpy(&first, factors.first + kWide * t, sizeof(first));
-        __builtin_memcpy(&second, factors.second + kWide * t, sizeof(second));
-        const VecFMask alone = second < 0, sizes = second == RowFactors::kSize;
-        float* target = task.target(t);
-        if (!any(alone)) {
-            for (std::size_t m = 0; m < task.count; ++m, target += kWide) {
-                const float* const g = task.gradients[m];
-                store(target) = task.weights[m] * pick<kCount>(g, first) * pick<kCount>(g, second);
-            }
-            continue;
-        }
-        const VecFMask other = ~alone & second;
-        for (std::size_t m = 0; m < task.count; ++m, target += kWide) {
-            const float* const g = task.gradients[m];
-            const VecF scaled = task.weights[m] * pick<kCount>(g, first);
-            const VecF product = scaled * select(alone, broadcast(1.0f), pick<kCount>(g, other));
-            store(target) = select(sizes, absolute(product), product);
-        }
+inline VecF packed_vector(const float* gradient, float weight, const RowFactors& factors, std::size_t tile, bool mixed) {
+    VecFMask first, second;
+    __builtin_memcpy(&first, factors.first + kWide * tile, sizeof(first));
+    __builtin_memcpy(&second, factors.second + kWide * tile, sizeof(second));
+    const VecF scaled = weight * pick<kCount>(gradient, first);
+    if (!mixed) return scaled * pick<kCount>(gradient, second);
+    const VecFMask alone = second < 0;
+    const VecF product = scaled * select(alone, broadcast(1.0f), pick<kCount>(gradient, ~alone & second));
+    return select(second == RowFactors::kSize, absolute(product), product);
+}
+
+// Makes kTiles vectors, which stay in registers while they are added to the rows of all features.
+template <std::size_t kCount, std::size_t kTiles>
+inline void add_packed_vectors(const PackTask& task, std::size_t m, const RowFactors& factors, const PackTargets& targets,
+                               std::size_t first, std::size_t place) {
+    VecF row[kTiles];
+    for (std::size_t t = 0; t < kTiles; ++t) {
+        const bool mixed = kWide * (first + t) < 2 * task.labels;
+        row[t] = packed_vector<kCount>(task.gradients[m], task.weights[m], factors, first + t, mixed);
+    }
+    const std::size_t features = targets.features;
+    for (std::size_t f = 0; f < features; ++f) {
+        float* const target = targets.row(f, m) + kWide * place;
+        for (std::size_t t = 0; t < kTiles; ++t) store(target + kWide * t) += row[t];
     }
 }
 
-void pack_sums(const PackTask& task, const RowFactors& factors) {
+template <std::size_t kCount>
+inline void add_packed_sums_of(const PackTask& task, const RowFactors& factors, const PackTargets& targets,
+                               std::size_t begin, std::size_t end) {
+    constexpr std::size_t kTogether = 4;
+    for (std::size_t m = 0; m < task.count; ++m) {
+        prefetch_ahead(task, m);
+        std::size_t t = begin;
+        for (; t + kTogether <= end; t += kTogether) {
+            add_packed_vectors<kCount, kTogether>(task, m, factors, targets, t, t - begin);
+        }
+        for (; t < end; ++t) add_packed_vectors<kCount, 1>(task, m, factors, targets, t, t - begin);
+    }
+}
+
+void add_packed_sums(const PackTask& task, const RowFactors& factors, const PackTargets& targets, std::size_t begin,
+                     std::size_t end) {
     if (task.labels <= kWide) {
-        pack_sums_of<kWide>(task, factors);
+        add_packed_sums_of<kWide>(task, factors, targets, begin, end);
     } else {
-        pack_sums_of<2 * kWide>(task, factors);
+        add_packed_sums_of<2 * kWide>(task, factors, targets, begin, end);
     }
 }
 
-void add_from_tiles(float* out, const float* other, const float* tiled, const Tiles& tiles, std::size_t rows,
-                    std::size_t i) {
-    if (tiles.in_one_piece) {
-        const float* const row = tiled + i * tiles.size;
-        for (std::size_t c = 0; c < tiles.size; c += kWide) store(out + c) = load(other + c) + load(row + c);
-        return;
-    }
-    for (std::size_t t = 0; t < tiles.count(); ++t, out += tiles.width, other += tiles.width) {
-        const float* const row = tiled + tiles.begin(t, rows) + i * tiles.pitch(t);
-        for (std::size_t c = 0; c < tiles.width_of(t); c += kWide) store(out + c) = load(other + c) + load(row + c);
-    }
+void add_floats(float* out, const float* a, const float* b, std::size_t size) {
+    for (std::size_t c = 0; c < size; c += kWide) store(out + c) = load(a + c) + load(b + c);
 }
 
-template <typename Number>
-void add_numbered_rows(float* tile, const std::int32_t* slots, const float* rows, std::size_t count, std::size_t width,
-                       std::size_t pitch, const Number& number) {
-    if (width == kWide && pitch == kWide) {
-        for (std::size_t i = 0; i < count; ++i) {
-            store(tile + static_cast<std::size_t>(slots[i]) * kWide) += load(rows + number(i) * kWide);
-        }
-        return;
-    }
+// kVectors: of the part of a row that is added; 0 if there are many.
+template <std::size_t kVectors, typename Number>
+inline void add_numbered_rows(float* histogram, const std::int32_t* slots, const float* rows, std::size_t count,
+                              std::size_t width, std::size_t size, std::size_t pitch, const Number& number) {
     for (std::size_t i = 0; i < count; ++i) {
-        float* const target = tile + static_cast<std::size_t>(slots[i]) * pitch;
-        const float* const row = rows + number(i) * pitch;
-        for (std::size_t c = 0; c < width; c += kWide) store(target + c) += load(row + c);
+        float* const target = histogram + static_cast<std::size_t>(slots[i]) * pitch;
+        const float* const row = rows + number(i) * size;
+        for (std::size_t c = 0; c < (kVectors > 0 ? kWide * kVectors : width); c += kWide) store(target + c) += load(row + c);
     }
 }
 
-// Row i, or row numbers[i], is added to row slots[i].
-void add_rows(float* tile, const std::int32_t* slots, const float* rows, const std::int32_t* numbers, std::size_t count,
-              std::size_t width, std::size_t pitch) {
-    if (numbers == nullptr) {
-        add_numbered_rows(tile, slots, rows, count, width, pitch, [](std::size_t i) { return i; });
-    } else {
-        add_numbered_rows(tile, slots, rows, count, width, pitch,
-                          [=](std::size_t i) { return static_cast<std::size_t>(numbers[i]); });
+void add_rows(float* histogram, const std::int32_t* slots, const float* rows, const std::int32_t* numbers,
+              std::size_t count, std::size_t width, std::size_t size, std::size_t pitch) {
+    const auto in_order = [](std::size_t i) { return i; };
+    if (numbers != nullptr) {
+        add_numbered_rows<0>(histogram, slots, rows, count, width, size, pitch,
+                             [=](std::size_t i) { return static_cast<std::size_t>(numbers[i]); });
+        return;
+    }
+    switch (width / kWide) {
+        case 1: return add_numbered_rows<1>(histogram, slots, rows, count, width, size, pitch, in_order);
+        case 2: return add_numbered_rows<2>(histogram, slots, rows, count, width, size, pitch, in_order);
+        case 3: return add_numbered_rows<3>(histogram, slots, rows, count, width, size, pitch, in_order);
+        case 4: return add_numbered_rows<4>(histogram, slots, rows, count, width, size, pitch, in_order);
+        case 5: return add_numbered_rows<5>(histogram, slots, rows, count, width, size, pitch, in_order);
+        case 6: return add_numbered_rows<6>(histogram, slots, rows, count, width, size, pitch, in_order);
+        case 7: return add_numbered_rows<7>(histogram, slots, rows, count, width, size, pitch, in_order);
+        case 8: return add_numbered_rows<8>(histogram, slots, rows, count, width, size, pitch, in_order);
+        default: return add_numbered_rows<0>(histogram, slots, rows, count, width, size, pitch, in_order);
     }
 }
 

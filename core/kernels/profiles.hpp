@@ -59,30 +59,36 @@ void add_profile(double* sums, const double* const* rows, const double* weights,
     for (; m < count; ++m) add_profile_group<1>(sums, layout, rows + m, weights + m, slacks + m, head);
 }
 
-// Sections are padded to eight numbers, tiles have sixteen: halves of vectors are stored.
-void pack_profiles(const PackTask& task, const float* head) {
-    const ProfileLayout layout(task.labels);
+// Sections follow each other without padding. Vectors reach into the section behind, or the next row, which is stored
+// later; but what is behind the last row is not ours.
+void pack_profiles(const PackTask& task, const float* head, float* rows) {
+    const std::size_t labels = task.labels, size = profile_row_size(labels);
     for (std::size_t m = 0; m < task.count; ++m) {
         const float* const gradient = task.gradients[m];
         const float weight = task.weights[m], slack = task.slacks[m];
-        const auto put = [&](std::size_t section, std::size_t c, VecF x) {
-            const auto target = [&](std::size_t place) { return task.target(place / kWide) + kWide * m + place % kWide; };
-            store_half(target(section + c)) = lower_half(x);
-            if (c + kLanes < layout.padded) store_half(target(section + c + kLanes)) = upper_half(x);
-        };
+        float* const row = rows + m * size;
+        prefetch_ahead(task, m);
         float along = 0.0f;
         if (head != nullptr) {
             VecF total = {};
-            for (std::size_t c = 0; c < layout.padded; c += kWide) total += load(gradient + c) * load(head + c);
+            for (std::size_t c = 0; c < labels; c += kWide) total += load(gradient + c) * load(head + c);
             along = weight * sum(total);
         }
-        for (std::size_t c = 0; c < layout.padded; c += kWide) {
+        for (std::size_t c = 0; c < labels; c += kWide) store_anywhere(row + c, weight * load(gradient + c));
+        for (std::size_t c = 0; c < labels; c += kWide) {
+            store_anywhere(row + labels + c, weight * absolute(load(gradient + c)));
+        }
+        for (std::size_t c = 0; c < labels; c += kWide) {
+            store_anywhere(row + 2 * labels + c, weight * slack * absolute(load(gradient + c)));
+        }
+        for (std::size_t c = 0; c < labels; c += kWide) {
             const VecF g = load(gradient + c);
-            const VecF size = weight * absolute(g);
-            put(layout.gradient(), c, weight * g);
-            put(layout.additive(), c, size);
-            put(layout.slack(), c, weight * slack * absolute(g));
-            put(layout.product(), c, head != nullptr ? load(head + c) * size - along * g : g * (weight * g));
+            const VecF product = head != nullptr ? load(head + c) * (weight * absolute(g)) - along * g : g * (weight * g);
+            if (m + 1 < task.count || c + kWide <= labels) {
+                store_anywhere(row + 3 * labels + c, product);
+            } else {
+                for (std::size_t i = 0; c + i < labels; ++i) row[3 * labels + c + i] = product[i];
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 // compiled for AVX-512 must never be merged by the linker with its namesake for an older machine.
 #pragma once
 
-#include "../layout.hpp"
+#include "kernels.hpp"
 
 namespace labelboost {
 namespace {
@@ -67,9 +67,12 @@ inline Vec load_doubles(const float* p) {
     return __builtin_convertvector(x, Vec);
 #endif
 }
-inline HalfF lower_half(VecF x) { return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7); }
-inline HalfF upper_half(VecF x) { return __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15); }
-inline HalfF& store_half(float* p) { return *reinterpret_cast<HalfF*>(p); }
+// Asks for the row of a later example, one at a time, so that it arrives while there is something else to do.
+inline void prefetch_ahead(const PackTask& task, std::size_t m) {
+    if (task.ahead == nullptr) return;
+    for (std::size_t c = 0; c < task.labels; c += 16) __builtin_prefetch(task.ahead[m] + c, 0, 2);
+}
+inline void store_anywhere(float* p, VecF x) { __builtin_memcpy(p, &x, sizeof(x)); }
 // Sixteen of 16 or 32 numbers, by their places.
 template <std::size_t kCount>
 inline VecF pick(const float* numbers, VecFMask places) {

@@ -65,65 +65,95 @@ void add_rounded_diagonal(double* sums, const float* const* rows, const double* 
     add_diagonal_rows(sums, rows, weights, count, labels);
 }
 
-// Adds examples to a tile of the Gram matrix: eight rows, and as many columns as fill a register. Its elements stay in
-// registers meanwhile. columns: of each example the gradients of the columns; factors: those of the rows, times its weight.
+// Tiles of the Gram matrix are eight rows high and so many registers wide: so many that their elements stay in registers
+// while examples are added, and that what is loaded for an example is used as often as can be.
+constexpr std::size_t kTileColumns = kRegister == 64 ? 3 : 1;
+
+// columns: of each example the gradients of the columns; factors: those of the rows, times its weight.
+template <std::size_t kColumns>
 inline void add_gram_tile(double* target, std::size_t pitch, const double* const* columns, std::size_t column,
                           const double* factors, std::size_t count) {
-    Part total[kLanes];
-    for (std::size_t r = 0; r < kLanes; ++r) total[r] = load_part(target + r * pitch);
-    for (std::size_t m = 0; m < count; ++m) {
-        const Part g = load_part(columns[m] + column);
-        for (std::size_t r = 0; r < kLanes; ++r) total[r] += factors[kLanes * m + r] * g;
+    Part total[kLanes][kColumns];
+    for (std::size_t r = 0; r < kLanes; ++r) {
+        for (std::size_t c = 0; c < kColumns; ++c) total[r][c] = load_part(target + r * pitch + kPartLanes * c);
     }
-    for (std::size_t r = 0; r < kLanes; ++r) store_part(target + r * pitch) = total[r];
+    for (std::size_t m = 0; m < count; ++m) {
+        Part g[kColumns];
+        for (std::size_t c = 0; c < kColumns; ++c) g[c] = load_part(columns[m] + column + kPartLanes * c);
+        for (std::size_t r = 0; r < kLanes; ++r) {
+            const double factor = factors[kLanes * m + r];
+            for (std::size_t c = 0; c < kColumns; ++c) total[r][c] += factor * g[c];
+        }
+    }
+    for (std::size_t r = 0; r < kLanes; ++r) {
+        for (std::size_t c = 0; c < kColumns; ++c) store_part(target + r * pitch + kPartLanes * c) = total[r][c];
+    }
 }
 
 inline void add_gram(double* sums, const JointLayout& layout, const double* const* rows, const double* weights,
-                     std::size_t count) {
+                     std::size_t count, const double* const* ahead) {
     alignas(64) double factors[kMostTogether * kLanes];
     for (std::size_t block = 0; block < layout.padded / kLanes; ++block) {
         for (std::size_t m = 0; m < count; ++m) {
             store(factors + kLanes * m) = weights[m] * load(rows[m] + kLanes * block);
+            // A block is a cache line: asked for like that, lines arrive while there is something else to do.
+            if (ahead != nullptr) __builtin_prefetch(ahead[m] + kLanes * block, 0, 2);
         }
         double* const target = sums + layout.row(kLanes * block);
         const std::size_t width = layout.block_width(block);
-        for (std::size_t c = 0; c < width; c += kPartLanes) {
-            add_gram_tile(target + c, width, rows, kLanes * block + c, factors, count);
+        std::size_t c = 0;
+        for (; c + kTileColumns * kPartLanes <= width; c += kTileColumns * kPartLanes) {
+            add_gram_tile<kTileColumns>(target + c, width, rows, kLanes * block + c, factors, count);
         }
+        if (width - c == 2 * kPartLanes) {
+            add_gram_tile<2>(target + c, width, rows, kLanes * block + c, factors, count);
+        } else if (c < width) {
+            add_gram_tile<1>(target + c, width, rows, kLanes * block + c, factors, count);
+        }
+    }
+}
+
+// Gradients, their sizes and (unless null) these times the slack of their example, for some blocks of labels side by side.
+template <std::size_t kBlocks>
+inline void add_joint_blocks(double* sums, const JointLayout& layout, std::size_t first, const double* const* rows,
+                             const double* weights, const double* slacks, std::size_t count) {
+    Vec gradient[kBlocks], additive[kBlocks], slack[kBlocks];
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+        gradient[b] = load(sums + layout.gradient() + first + kLanes * b);
+        additive[b] = load(sums + layout.additive() + first + kLanes * b);
+        slack[b] = slacks != nullptr ? load(sums + layout.slack() + first + kLanes * b) : Vec{};
+    }
+    for (std::size_t m = 0; m < count; ++m) {
+        const double slack_weight = slacks != nullptr ? weights[m] * slacks[m] : 0.0;
+        for (std::size_t b = 0; b < kBlocks; ++b) {
+            const Vec g = load(rows[m] + first + kLanes * b);
+            gradient[b] += weights[m] * g;
+            additive[b] += weights[m] * absolute(g);
+            slack[b] += slack_weight * absolute(g);
+        }
+    }
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+        store(sums + layout.gradient() + first + kLanes * b) = gradient[b];
+        store(sums + layout.additive() + first + kLanes * b) = additive[b];
+        if (slacks != nullptr) store(sums + layout.slack() + first + kLanes * b) = slack[b];
     }
 }
 
 inline void add_joint_vectors(double* sums, const JointLayout& layout, const double* const* rows, const double* weights,
-                              std::size_t count) {
-    for (std::size_t c = 0; c < layout.padded; c += kLanes) {
-        Vec gradient = load(sums + layout.gradient() + c);
-        Vec additive = load(sums + layout.additive() + c);
-        for (std::size_t m = 0; m < count; ++m) {
-            const Vec g = load(rows[m] + c);
-            gradient += weights[m] * g;
-            additive += weights[m] * absolute(g);
-        }
-        store(sums + layout.gradient() + c) = gradient;
-        store(sums + layout.additive() + c) = additive;
+                              const double* slacks, std::size_t count) {
+    constexpr std::size_t kTogether = 3;
+    std::size_t c = 0;
+    for (; c + kTogether * kLanes <= layout.padded; c += kTogether * kLanes) {
+        add_joint_blocks<kTogether>(sums, layout, c, rows, weights, slacks, count);
     }
-}
-
-// sums += |g| times weight and slack of each example.
-inline void add_slack(double* sums, const double* const* rows, const double* weights, const double* slacks,
-                      std::size_t count, std::size_t padded) {
-    for (std::size_t c = 0; c < padded; c += kLanes) {
-        Vec total = load(sums + c);
-        for (std::size_t m = 0; m < count; ++m) total += (weights[m] * slacks[m]) * absolute(load(rows[m] + c));
-        store(sums + c) = total;
-    }
+    for (; c < layout.padded; c += kLanes) add_joint_blocks<1>(sums, layout, c, rows, weights, slacks, count);
 }
 
 void add_joint(double* sums, const double* const* rows, const double* weights, const double* slacks, std::size_t count,
-               std::size_t labels) {
+               std::size_t labels, const double* const* ahead) {
     const JointLayout layout(labels);
-    if (slacks != nullptr) add_slack(sums + layout.slack(), rows, weights, slacks, count, layout.padded);
-    add_joint_vectors(sums, layout, rows, weights, count);
-    add_gram(sums, layout, rows, weights, count);
+    add_joint_vectors(sums, layout, rows, weights, slacks, count);
+    add_gram(sums, layout, rows, weights, count, ahead);
 }
 
 void subtract(double* out, const double* whole, const double* part, std::size_t size) {
