@@ -114,17 +114,20 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
         if (!candidates[i].by_histogram && packed_rows_.suits(column(places[i]), count)) suitable.push_back(i);
     }
     if (suitable.empty()) return;
-    for (std::size_t i = 0; i < count; ++i) {
-        position_[static_cast<std::size_t>(coverage.sample[i])] = static_cast<std::int32_t>(i);
+    if (settings_.trees) {
+        for (std::size_t i = 0; i < count; ++i) {
+            position_[static_cast<std::size_t>(coverage.sample[i])] = static_cast<std::int32_t>(i);
+        }
     }
     if (packed_.size() < places.size()) packed_.resize(places.size());
     run_group(task, suitable, [&](std::size_t i, Scratch&) {
         packed_[i].start(column(places[i]), coverage.sample, coverage.sampled, coverage.multiplicity, position_);
     });
     std::erase_if(suitable, [&](std::size_t i) { return !packed_[i].reliable(); });
-    std::size_t listed = 0, splits = 0;
+    std::size_t listed = 0, splits = 0, fewest_values = count;
     bool any_implicit = false;
     for (const std::size_t i : suitable) {
+        fewest_values = std::min(fewest_values, packed_[i].splits() + 1);
         any_implicit = any_implicit || packed_[i].any_implicit();
         listed += packed_[i].listed();
         splits += packed_[i].splits();
@@ -145,7 +148,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
             packed_rows_.add_up_directly(task.gradients, coverage.weights, coverage.sample, features, pool_, task.interrupt);
         } else {
             add_up_in_chunks(
-                packed_rows_, count, chunk, PackedRows::kMostExamples, group.size(), pool_, task.interrupt,
+                packed_rows_, count, chunk, packed_rows_.period(fewest_values), group.size(), pool_, task.interrupt,
                 [&](std::size_t first, std::size_t rows) {
                     if (!first_group && chunk == count) return;  // they are still there
                     const ActivityScope summing(activity(), Activity::summing);
@@ -162,7 +165,10 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
         for (std::size_t c = 0; c < size; ++c) total[c] = static_cast<float>(sums[c]);
         run_group(task, group, [&](std::size_t i, Scratch& scratch) {
             const ActivityScope evaluating(scratch.activity, Activity::evaluating);
-            packed_[i].finish();
+            if (!settings_.trees) {
+                packed_[i].walk_exactly(scratch.packed);
+                return;
+            }
             if (places[i].missing == Missing::right && !packed_[i].any_missing()) return;
             const Missing side = places[i].missing;
             packed_[i].walk(total, side == Missing::left, side == Missing::right, scratch.packed);

@@ -11,28 +11,32 @@ namespace {
 
 constexpr std::size_t kMostLabels = 96;
 constexpr std::size_t kBytes = 1U << 24;  // of all rows together
+// Examples whose rows stay in the cache, with the histograms of several features.
+constexpr std::size_t kChunk = 1024;
 
 }  // namespace
 
 bool PackedRows::possible(const Form& form, const Settings& settings) {
     if (form.flat) return true;
-    if (!settings.trees) return form.joint && Screening::possible(form, settings);
+    if (!settings.trees) return Screening::possible(form, settings);
     return settings.l2 > 0.0 && !settings.binned_candidates() && form.labels <= kMostLabels;
 }
 
 Tiles PackedRows::tiles_for(const Form& form, const Settings& settings) {
     if (!possible(form, settings)) return {};
     const std::size_t size = form.flat        ? padded_floats(form.labels + 1)
-                             : !settings.trees ? packed_sums_size(form.labels)
+                             : !settings.trees ? (form.joint ? packed_sums_size(form.labels) : diagonal_row_size(form.labels))
                              : form.joint     ? padded_floats(form.labels * (form.labels + 3) / 2)
                                               : 2 * padded_floats(form.labels);
     return {size, size};
 }
 
 PackedRows::PackedRows(const Form& form, const Settings& settings)
-    : TiledRows(tiles_for(form, settings)), form_(form), sums_(possible(form, settings) && !settings.trees) {
+    : TiledRows(tiles_for(form, settings)), form_(form) {
     if (!possible(form, settings)) return;
-    capacity_ = std::min(kBytes / sizeof(float) / tiles().size, kMostExamples);
+    sums_ = !settings.trees && form.joint;
+    diagonal_ = !settings.trees && !form.joint;
+    capacity_ = diagonal_ ? kChunk : std::min(kBytes / sizeof(float) / tiles().size, kMostExamples);
     if (sums_) find_factors();
 }
 
@@ -52,14 +56,24 @@ void PackedRows::find_factors() {
 }
 
 bool PackedRows::suits(const Column& column, std::size_t examples) const {
-    constexpr std::size_t kMostRanks = 1024;
-    if (column.nominal) return false;
-    if (column.rank_of.empty()) return !sums_ && examples <= capacity_;
-    return column.ranks() <= kMostRanks && (!sums_ || Listing::counting_pays(column, examples));
+    constexpr std::size_t kMostRanks = 1024, kFewestExamples = 4 * kChunk;
+    const bool rules = sums_ || diagonal_;
+    if (column.nominal || (diagonal_ && examples < kFewestExamples)) return false;
+    if (column.rank_of.empty()) return !rules && examples <= capacity_;
+    return column.ranks() <= kMostRanks && (!rules || Listing::counting_pays(column, examples));
 }
 
 void PackedRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                       std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
+    if (diagonal_) {
+        batches_.resize(pool.size());
+        TiledRows::fill(examples.size(), pool, interrupt,
+                        [&](std::size_t begin, std::size_t end, std::size_t thread, float* rows) {
+                            active_kernels().pack_diagonal(
+                                batches_[thread].gather(gradients, weights, examples, begin, end, form_.labels), rows);
+                        });
+        return;
+    }
     scratch_.resize(pool.size(), AlignedVector(form_.sets != nullptr ? tiles().size : 0));
     TiledRows::fill(examples.size(), pool, interrupt,
                     [&](std::size_t begin, std::size_t end, std::size_t thread, float* rows) {
@@ -75,7 +89,7 @@ void PackedRows::fill(const Gradients& gradients, const std::vector<double>& wei
 void PackedRows::add_up_directly(const Gradients& gradients, const std::vector<double>& weights,
                                  std::span<const std::int32_t> examples, std::span<PackedFeature* const> features,
                                  ThreadPool& pool, Interrupt& interrupt) {
-    constexpr std::size_t kChunk = 2048, kVectors = kDirectWidth / 16;
+    constexpr std::size_t kTogether = 2048, kVectors = kDirectWidth / 16;
     const std::size_t vectors = tiles().size / 16, tile_count = (vectors + kVectors - 1) / kVectors;
     std::vector<float*> histograms;  // by tile and feature
     for (std::size_t t = 0; t < tile_count; ++t) {
@@ -84,10 +98,11 @@ void PackedRows::add_up_directly(const Gradients& gradients, const std::vector<d
     std::vector<const std::int32_t*> slots;
     for (const PackedFeature* const feature : features) slots.push_back(feature->slots());
     const RowFactors factors{first_factors_.data(), second_factors_.data()};
+    batches_.resize(1);
     std::size_t open = 0;
-    for (std::size_t first = 0; first < examples.size(); first += kChunk) {
-        const std::size_t last = std::min(examples.size(), first + kChunk);
-        const PackTask task = batch_.gather(gradients, weights, examples, first, last, form_.labels);
+    for (std::size_t first = 0; first < examples.size(); first += kTogether) {
+        const std::size_t last = std::min(examples.size(), first + kTogether);
+        const PackTask task = batches_[0].gather(gradients, weights, examples, first, last, form_.labels);
         pool.run(tile_count, interrupt, [&](std::size_t tile, std::size_t) {
             const PackTargets targets{histograms.data() + tile * features.size(), slots.data(), features.size(), first,
                                       features.front()->histogram().pitch()};
@@ -96,7 +111,7 @@ void PackedRows::add_up_directly(const Gradients& gradients, const std::vector<d
             active_kernels().add_packed_sums(own, factors, targets, tile * kVectors,
                                              std::min(vectors, (tile + 1) * kVectors));
         });
-        open += kChunk;
+        open += kTogether;
         if (open < kMostExamples || last == examples.size()) continue;
         open = 0;
         pool.run(features.size(), interrupt, [&](std::size_t f, std::size_t) { features[f]->settle(); });
@@ -122,6 +137,13 @@ void PackedRows::pack(const Gradients& gradients, std::int32_t example, double w
     }
 }
 
+// In diagonal form gradients of both signs cancel each other, and nothing tells when that leaves too few digits: few
+// examples of a value are added up between two settlements.
+std::size_t PackedRows::period(std::size_t fewest_values) const {
+    constexpr std::size_t kExamplesPerValue = 32;
+    return diagonal_ ? std::clamp(kExamplesPerValue * fewest_values, kChunk, 8 * kChunk) : kMostExamples;
+}
+
 // Roughly, in vector operations. Rows cost the more per example the more there is to a Hessian, but are made once for all
 // features; exact sums are worth it where few examples are listed, as in sparse data with few features drawn.
 bool PackedRows::pays(std::size_t examples, std::size_t listed, std::size_t splits) const {
@@ -141,10 +163,12 @@ bool PackedRows::pays(std::size_t examples, std::size_t listed, std::size_t spli
 
 PackedScorer::PackedScorer(const Form& form, const Settings& settings, std::size_t size)
     : form_(form),
-      sums_(!settings.trees && size > 0),
+      single_(settings.single_head),
+      sums_(!settings.trees && form.joint && size > 0),
+      tight_(!settings.trees && !form.joint),
       l2_(static_cast<float>(settings.l2)),
       size_(size),
-      rows_(kTogether * size, 0.0f),
+      rows_(kTogether * size + 16, 0.0f),
       system_(sums_ ? packed_scratch_size(form.labels, Screening::most_bins_per_sign(form, settings))
               : form.joint ? kTogether * size : 0, 0.0f) {}
 
@@ -165,7 +189,8 @@ void PackedScorer::flush() {
     } else if (form_.joint) {
         active_kernels().score_packed(rows, form_.labels, l2_, noise_, system_.data(), quality);
     } else {
-        active_kernels().score_packed_diagonal(rows, form_.labels, size_ / 2, l2_, noise_, quality);
+        active_kernels().score_packed_diagonal(rows, form_.labels, tight_ ? form_.labels : size_ / 2, l2_, noise_,
+                                               single_, quality);
     }
     for (std::size_t i = 0; i < count_; ++i) *targets_[i] = quality[i];
     count_ = 0;
@@ -226,6 +251,7 @@ void PackedFeature::find_slots(const Column& column, std::size_t ranks) {
         counts_before_.push_back(before);
     }
     by_rank_[ranks] = static_cast<std::uint32_t>(counts_.size());
+    if (counts_.size() == ranks) return;  // nothing changes
     for (std::int32_t& slot : slot_) slot = static_cast<std::int32_t>(by_rank_[static_cast<std::size_t>(slot)]);
 }
 
@@ -248,6 +274,7 @@ void PackedFeature::fill_implicit(const FloatVector& total) {
 }
 
 void PackedFeature::walk(const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer) {
+    histogram_.finish();
     if (implicit_slot_ >= 0) fill_implicit(total);
     left_.resize(splits());
     right_.resize(splits());
@@ -268,6 +295,22 @@ void PackedFeature::walk(const FloatVector& total, bool missing_left, bool missi
         before = sum;
         scorer.add(&right_[s]);
     }
+}
+
+void PackedFeature::walk_exactly(PackedScorer& scorer) {
+    histogram_.settle();
+    left_.resize(splits());
+    right_.resize(splits());
+    AlignedVector sums(histogram_.size());
+    const auto put = [&](std::size_t slot, float* quality) {
+        histogram_.add_exact_row(slot, sums.data());
+        float* const row = scorer.next();
+        for (std::size_t c = 0; c < sums.size(); ++c) row[c] = static_cast<float>(sums[c]);
+        scorer.add(quality);
+    };
+    for (std::size_t s = 0; s < splits(); ++s) put(s, &left_[s]);
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (std::size_t s = splits(); s-- > 0;) put(s + 1, &right_[s]);
 }
 
 }  // namespace labelboost

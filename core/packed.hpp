@@ -37,6 +37,8 @@ public:
     std::size_t capacity() const { return capacity_; }
     // Whether rows are added up without being stored.
     bool direct() const { return sums_; }
+    // After so many examples histograms whose features have at least so many values are to be settled.
+    std::size_t period(std::size_t fewest_values) const;
     // Of the tiles of histograms.
     std::size_t tile_width() const { return sums_ ? std::min(tiles().size, kDirectWidth) : tiles().size; }
 
@@ -58,11 +60,12 @@ private:
     void pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch, float* out) const;
 
     Form form_;
-    bool sums_ = false;  // rows have the form for rules
+    bool sums_ = false;      // rows have the joint form for rules
+    bool diagonal_ = false;  // the diagonal one
     std::size_t capacity_ = 0;
     std::vector<std::int32_t> first_factors_, second_factors_;  // of rows for rules
     std::vector<AlignedVector> scratch_;                        // per thread
-    PackBatch batch_;
+    std::vector<PackBatch> batches_;                            // per thread
 };
 
 // One per thread: scores rows, sixteen at a time.
@@ -86,7 +89,8 @@ private:
     static constexpr std::size_t kTogether = 16;
 
     Form form_;
-    bool sums_;
+    bool single_;
+    bool sums_, tight_;  // rows have the joint, or the diagonal form for rules
     ScreenTask task_{};
     float l2_, noise_ = 0.0f;
     std::size_t size_, count_ = 0;
@@ -118,11 +122,12 @@ public:
     // By example of the node, if all are listed.
     const std::int32_t* slots() const { return slot_.data(); }
     void settle() { histogram_.settle(); }
-    void finish() { histogram_.finish(); }
     // Adds a tile of the rows of the node's examples from number `first` on.
     void add(const PackedRows& rows, std::size_t first, std::size_t tile);
     // Scores both parts of every division, with missing values on the left, on the right or nowhere. total: of all rows.
     void walk(const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer);
+    // The same for rules, with sums in double precision.
+    void walk_exactly(PackedScorer& scorer);
 
     std::size_t before(std::size_t split, bool missing_left) const {
         return counts_before_[split] + (missing_left ? missing_count_ : 0);

@@ -53,7 +53,7 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
                  return packed_rows_.suits(feature, columns.examples) ||
                         packed_rows_.suits(feature, std::min(columns.examples, packed_rows_.capacity()));
              });
-    if (packs_) position_.resize(columns.examples);
+    if (packs_ && settings.trees) position_.resize(columns.examples);
 }
 
 double Search::best_known(const FeatureCandidates& feature) const {

@@ -57,6 +57,13 @@ void TiledHistogram::settle() {
     }
 }
 
+void TiledHistogram::add_exact_row(std::size_t slot, double* sums) const {
+    const double* row = exact_.data() + slot * pitch_;
+    for (std::size_t c = 0; c < size_; c += width_, row += tile_size_) {
+        for (std::size_t i = 0; i < std::min(width_, size_ - c); ++i) sums[c + i] += row[i];
+    }
+}
+
 void TiledHistogram::finish() {
     if (exact_.empty()) return;
     settle();

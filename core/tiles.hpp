@@ -97,6 +97,8 @@ public:
             active_kernels().add_floats(out + c, other + c, row, std::min(width_, size_ - c));
         }
     }
+    // sums += the row of a slot, once all has been settled.
+    void add_exact_row(std::size_t slot, double* sums) const;
     // Rows in one piece; exact ones once all has been settled.
     float* row(std::size_t slot) { return values_.data() + slot * pitch_; }
     const double* exact_row(std::size_t slot) const { return exact_.data() + slot * pitch_; }

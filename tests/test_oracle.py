@@ -346,6 +346,25 @@ def test_few_values_of_many_examples(label_bins: int | None) -> None:
     assert_same_rules(model.rules_, rules)
 
 
+@pytest.mark.parametrize("n_labels", [1, 7, 16, 20, 40])
+@pytest.mark.parametrize("head", ["single", "complete"])
+@pytest.mark.parametrize("l2", [0.01, 1.0, 50.0])
+def test_few_values_of_many_examples_label_by_label(n_labels: int, head: str, l2: float) -> None:
+    """Missing values, categories, a feature twice, weights, and few examples that are left."""
+    rng = np.random.default_rng(n_labels)
+    X, Y = numeric_problem(seed=n_labels, n=9000, n_labels=n_labels, values=9)
+    X = np.hstack([X, X[:, :1], rng.integers(0, 4, (9000, 1)), rng.integers(0, 2, (9000, 1))])
+    X[rng.random(9000) < 0.1, 1] = np.nan
+    nominal = np.zeros(X.shape[1], dtype=bool)
+    nominal[-2] = True
+    weights = rng.choice([0.5, 1.0, 3.0], 9000) if n_labels % 2 else None
+    model, rules = fit_both(
+        X, Y, nominal, weights, n_rules=5, loss="label_logistic", head=head, l2=l2,
+        max_features=None, max_conditions=6, min_coverage=25,
+    )  # fmt: skip
+    assert_same_rules(model.rules_, rules)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("label_bins", [None, 0.5])
 def test_labels_that_never_or_always_occur(loss: str, label_bins: float | None) -> None:

@@ -62,6 +62,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     add_up_splits,
     score_regions,
     pack_joint,
+    pack_diagonal,
     add_packed_sums,
     add_rows,
     add_floats,

@@ -269,7 +269,9 @@ struct Kernels {
 
     // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
-    // The same in the form for rules, added to (tiles of) histograms at once: of each row the vectors of sixteen numbers
+    // In diagonal form for rules: the gradients, then the diagonal of the Hessian, neither of them padded.
+    void (*pack_diagonal)(const PackTask& task, float* rows);
+    // In joint form for rules, added to (tiles of) histograms at once: of each row the vectors of sixteen numbers
     // from number `begin` on.
     void (*add_packed_sums)(const PackTask& task, const RowFactors& factors, const PackTargets& targets, std::size_t begin,
                             std::size_t end);
@@ -283,8 +285,9 @@ struct Kernels {
                          float* quality);
     void (*score_packed_sums)(const float* const* rows, const ScreenTask& task, float* scratch, float* quality);
     void (*score_packed_flat)(const float* const* rows, std::size_t labels, float l2, float noise, float* quality);
-    void (*score_packed_diagonal)(const float* const* rows, std::size_t labels, std::size_t padded, float l2, float noise,
-                                  float* quality);
+    // hessian: where the diagonal begins; there must be room for sixteen numbers from any one on.
+    void (*score_packed_diagonal)(const float* const* rows, std::size_t labels, std::size_t hessian, float l2, float noise,
+                                  bool single, float* quality);
 
     // Assigns each label to a bin (-1: its criterion is zero); returns the number of bins, all non-empty. Vectors over the
     // labels are padded; gradients there must be zero.
@@ -385,6 +388,8 @@ constexpr std::size_t leap_scratch_size(std::size_t labels, bool joint, std::siz
 
 // Floats in a profile as a row: its sections, of which none is padded.
 constexpr std::size_t profile_row_size(std::size_t labels) { return padded_floats(4 * labels); }
+
+constexpr std::size_t diagonal_row_size(std::size_t labels) { return padded_floats(2 * labels); }
 
 // Floats in a row of sums for rules, padded, and what it takes to score sixteen of them.
 constexpr std::size_t packed_sums_size(std::size_t labels) {

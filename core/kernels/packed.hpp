@@ -25,7 +25,23 @@ void pack_joint(const double* gradient, double weight, std::size_t labels, float
     }
 }
 
-// Sixteen numbers of a row for rules; there are at most kCount labels. mixed: some of the numbers are not products.
+// As with profiles, vectors reach into what is stored later, but not behind the last row.
+void pack_diagonal(const PackTask& task, float* rows) {
+    const std::size_t labels = task.labels, size = diagonal_row_size(labels);
+    for (std::size_t m = 0; m < task.count; ++m) {
+        const float* const gradient = task.gradients[m];
+        const float weight = task.weights[m];
+        float* const row = rows + m * size;
+        prefetch_ahead(task, m);
+        for (std::size_t c = 0; c < labels; c += kWide) store_anywhere(row + c, weight * load(gradient + c));
+        for (std::size_t c = 0; c < labels; c += kWide) {
+            const VecF g = absolute(load(gradient + c));
+            store_section(row + labels, c, labels, weight * (g - g * g), m + 1 == task.count);
+        }
+    }
+}
+
+// Sixteen numbers of a row in joint form for rules; there are at most kCount labels. mixed: some of the numbers are not products.
 template <std::size_t kCount>
 inline VecF packed_vector(const float* gradient, float weight, const RowFactors& factors, std::size_t tile, bool mixed) {
     VecFMask first, second;
@@ -164,25 +180,27 @@ void score_packed_flat(const float* const* rows, std::size_t labels, float l2, f
     store(quality) = unless_in_doubt(load(quality), VecFMask{});
 }
 
-// The same in diagonal form; padded: of the labels.
-void score_packed_diagonal(const float* const* rows, std::size_t labels, std::size_t padded, float l2, float noise,
-                           float* quality) {
-    VecF total = {};
+// The same in diagonal form.
+void score_packed_diagonal(const float* const* rows, std::size_t labels, std::size_t hessian, float l2, float noise,
+                           bool single, float* quality) {
+    VecF total = {}, best = {};
     for (std::size_t c = 0; c < labels; c += kWide) {
         VecF gradients[kWide], hessians[kWide];
         for (std::size_t lane = 0; lane < kWide; ++lane) {
             gradients[lane] = load(rows[lane] + c);
-            hessians[lane] = load(rows[lane] + padded + c);
+            hessians[lane] = load_anywhere(rows[lane] + hessian + c);
         }
         transpose(gradients);
         transpose(hessians);
         for (std::size_t e = 0; e < kWide && c + e < labels; ++e) {
             const VecF a = maximum(hessians[e], VecF{}) + l2;
             const VecFMask usable = a > broadcast(noise);
-            total += select(usable, gradients[e] * gradients[e] / select(usable, a, broadcast(1.0f)), VecF{});
+            const VecF gain = select(usable, gradients[e] * gradients[e] / select(usable, a, broadcast(1.0f)), VecF{});
+            total += gain;
+            best = maximum(best, gain);
         }
     }
-    store(quality) = unless_in_doubt(-0.5f * total, VecFMask{});
+    store(quality) = unless_in_doubt(-0.5f * (single ? best : total), VecFMask{});
 }
 
 }  // namespace

@@ -84,11 +84,7 @@ void pack_profiles(const PackTask& task, const float* head, float* rows) {
         for (std::size_t c = 0; c < labels; c += kWide) {
             const VecF g = load(gradient + c);
             const VecF product = head != nullptr ? load(head + c) * (weight * absolute(g)) - along * g : g * (weight * g);
-            if (m + 1 < task.count || c + kWide <= labels) {
-                store_anywhere(row + 3 * labels + c, product);
-            } else {
-                for (std::size_t i = 0; c + i < labels; ++i) row[3 * labels + c + i] = product[i];
-            }
+            store_section(row + 3 * labels, c, labels, product, m + 1 == task.count);
         }
     }
 }

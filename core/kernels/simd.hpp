@@ -72,7 +72,20 @@ inline void prefetch_ahead(const PackTask& task, std::size_t m) {
     if (task.ahead == nullptr) return;
     for (std::size_t c = 0; c < task.labels; c += 16) __builtin_prefetch(task.ahead[m] + c, 0, 2);
 }
+inline VecF load_anywhere(const float* p) {
+    VecF x;
+    __builtin_memcpy(&x, p, sizeof(x));
+    return x;
+}
 inline void store_anywhere(float* p, VecF x) { __builtin_memcpy(p, &x, sizeof(x)); }
+// The numbers from c on of a section of a row; of the last row nothing behind the section may be stored.
+inline void store_section(float* section, std::size_t c, std::size_t size, VecF x, bool last) {
+    if (!last || c + kWide <= size) {
+        store_anywhere(section + c, x);
+    } else {
+        for (std::size_t i = 0; c + i < size; ++i) section[c + i] = x[i];
+    }
+}
 // Sixteen of 16 or 32 numbers, by their places.
 template <std::size_t kCount>
 inline VecF pick(const float* numbers, VecFMask places) {
