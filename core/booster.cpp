@@ -429,6 +429,7 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
             if (i + kAhead < part.size()) {
                 scores_.prefetch(part[i + kAhead]);
                 gradients_.rows<double>().prefetch(part[i + kAhead]);
+                if (gradients_.rounded()) gradients_.rows<float>().prefetch(part[i + kAhead]);
             }
             const std::int32_t example = part[i];
             double* scores = scores_.row(example);

@@ -111,23 +111,35 @@ void ProfileHistogram::add_profile(std::size_t rank, double* sums) const {
     }
 }
 
-void ProfileHistogram::start(const Column& column, const std::vector<std::int32_t>& sample) {
-    const auto missing = static_cast<std::int32_t>(column.ranks());
+void ProfileHistogram::start(const Column& column, std::size_t labels) {
+    column_ = &column;
+    layout_ = ProfileLayout(labels);
     counts_.assign(column.ranks() + 1, 0);
-    std::vector<std::uint32_t> in_period(counts_.size());
-    place_.resize(sample.size());
+    in_period_.assign(column.ranks() + 1, 0);
     longest_ = 0;
-    for (std::size_t begin = 0; begin < sample.size(); begin += kPeriod) {
-        std::fill(in_period.begin(), in_period.end(), 0);
-        for (std::size_t i = begin; i < std::min(sample.size(), begin + kPeriod); ++i) {
-            const std::int32_t rank = column.rank_of[static_cast<std::size_t>(sample[i])];
-            place_[i] = rank < 0 ? missing : rank;
-            ++in_period[static_cast<std::size_t>(place_[i])];
-        }
-        for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
-            counts_[rank] += in_period[rank];
-            longest_ = std::max(longest_, in_period[rank]);
-        }
+}
+
+void ProfileHistogram::find_places(std::span<const std::int32_t> examples) {
+    const auto missing = static_cast<std::int32_t>(column_->ranks());
+    const std::int32_t* const rank_of = column_->rank_of.data();
+    const auto last = static_cast<std::int32_t>(column_->rank_of.size() - 1);
+    // What the next examples will need: features take turns, so that nothing else would ask for it in time.
+    constexpr auto kAhead = static_cast<std::int32_t>(2 * kChunk);
+    place_.resize(examples.size());
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+        const std::int32_t rank = rank_of[examples[i]];
+        __builtin_prefetch(rank_of + (examples[i] < last - kAhead ? examples[i] + kAhead : last));
+        place_[i] = rank < 0 ? missing : rank;
+        ++in_period_[static_cast<std::size_t>(place_[i])];
+    }
+}
+
+void ProfileHistogram::settle() {
+    profiles_.settle();
+    for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
+        counts_[rank] += in_period_[rank];
+        longest_ = std::max(longest_, in_period_[rank]);
+        in_period_[rank] = 0;
     }
 }
 

@@ -82,18 +82,20 @@ public:
     // So many examples are taken at a time, and are added up between two settlements.
     static constexpr std::size_t kChunk = 1024, kPeriod = 16 * kChunk;
 
-    void start(const Column& column, const std::vector<std::int32_t>& sample);
-    void clear(std::size_t labels) {
-        layout_ = ProfileLayout(labels);
-        profiles_.clear(profile_row_size(labels), counts_.size(), profile_row_size(labels));
+    // The feature must have the rank of every example.
+    void start(const Column& column, std::size_t labels);
+    void clear() {
+        const std::size_t size = profile_row_size(layout_.labels);
+        profiles_.clear(size, counts_.size(), size);
     }
-    // Adds a tile of the rows of the examples from number `first` on.
-    void add(const ProfileRows& rows, std::size_t first, std::size_t tile) {
-        profiles_.add(rows, tile, place_.data() + first, nullptr, rows.rows());
+    // Looks up the ranks of the next examples, whose rows are then added tile by tile.
+    void find_places(std::span<const std::int32_t> examples);
+    void add(const ProfileRows& rows, std::size_t tile) {
+        profiles_.add(rows, tile, place_.data(), nullptr, rows.rows());
     }
-    void settle() { profiles_.settle(); }
+    void settle();
 
-    // Numbers of examples by rank; the last one counts those without a value.
+    // Numbers of examples by rank, as far as they were settled; the last one counts those without a value.
     const std::vector<std::uint32_t>& counts() const { return counts_; }
     // sums += the profile of a rank, or of what has no value.
     void add_profile(std::size_t rank, double* sums) const;
@@ -103,9 +105,10 @@ public:
     double rounding(std::size_t labels) const { return static_cast<double>(longest_ + labels / 16 + 24) / (1U << 24); }
 
 private:
-    std::vector<std::uint32_t> counts_;
-    std::uint32_t longest_ = 0;  // the most examples of a rank in a period
-    std::vector<std::int32_t> place_;
+    const Column* column_ = nullptr;
+    std::vector<std::uint32_t> counts_, in_period_;
+    std::uint32_t longest_ = 0;        // the most examples of a rank in a period
+    std::vector<std::int32_t> place_;  // of the examples at hand
     ProfileLayout layout_{0};
     TiledHistogram profiles_;
 };

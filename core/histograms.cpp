@@ -45,22 +45,23 @@ void Search::bound_by_histograms(const Task& task, const std::vector<Place>& pla
     }
     if (suitable.empty()) return;
     if (profiles_.size() < places.size()) profiles_.resize(places.size());
-    run_group(task, suitable, [&](std::size_t i, Scratch&) { profiles_[i].start(column(places[i]), sample); });
+    for (const std::size_t i : suitable) profiles_[i].start(column(places[i]), form_.labels);
     const std::size_t row_bytes = profile_rows_.tiles().size * sizeof(double);
     const auto bytes = [&](std::size_t i) { return profiles_[i].counts().size() * row_bytes; };
     for_each_group(suitable, bytes, [&](std::span<const std::size_t> group) {
-        run_group(task, group, [&](std::size_t i, Scratch&) { profiles_[i].clear(form_.labels); });
+        run_group(task, group, [&](std::size_t i, Scratch&) { profiles_[i].clear(); });
         add_up_in_chunks(
             profile_rows_, sample.size(), ProfileHistogram::kChunk, ProfileHistogram::kPeriod, group.size(), pool_,
             task.interrupt,
             [&](std::size_t first, std::size_t count) {
                 const ActivityScope summing(activity(), Activity::summing);
-                profile_rows_.fill(task.gradients, task.coverage.weights, std::span(sample).subspan(first, count),
-                                   anchor_.head(), pool_, task.interrupt);
+                const std::span<const std::int32_t> examples = std::span(sample).subspan(first, count);
+                profile_rows_.fill(task.gradients, task.coverage.weights, examples, anchor_.head(), pool_, task.interrupt);
+                run_group(task, group, [&](std::size_t i, Scratch&) { profiles_[i].find_places(examples); });
             },
-            [&](std::size_t h, std::size_t first, std::size_t tile, std::size_t thread) {
+            [&](std::size_t h, std::size_t, std::size_t tile, std::size_t thread) {
                 const ActivityScope summing(scratch_[thread].activity, Activity::summing);
-                profiles_[group[h]].add(profile_rows_, first, tile);
+                profiles_[group[h]].add(profile_rows_, tile);
             },
             [&](std::size_t h) { profiles_[group[h]].settle(); });
         run_group(task, group, [&](std::size_t i, Scratch& scratch) {

@@ -82,6 +82,10 @@ void Listing::collect_wanted(const Column& column, const std::vector<std::int32_
     find_groups(counts_);
     count_splits(column, static_cast<std::uint32_t>(sample.size()), counts_.back());
     pair_up();
+    if (wanted.empty()) {
+        example_.resize(sample.size());
+        return;
+    }
     // Behind all examples there is room for one that is not wanted.
     example_.resize(sample.size() + 1);
     segment_of_.assign(counts_.size(), 0);
