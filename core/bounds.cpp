@@ -99,7 +99,8 @@ void ProfileRows::fill(const Gradients& gradients, const std::vector<double>& we
     batches_.resize(pool.size());
     TiledRows::fill(examples.size(), pool, interrupt,
                     [&](std::size_t begin, std::size_t end, std::size_t thread, float* rows) {
-                        const PackTask task = batches_[thread].gather(gradients, weights, examples, begin, end, labels_);
+                        PackBatch& batch = batches_[thread];
+                        const PackTask task = batch.gather(gradients, weights, examples, begin, end, labels_);
                         active_kernels().pack_profiles(task, rounded_head, rows);
                     });
 }

@@ -56,7 +56,8 @@ void Search::bound_by_histograms(const Task& task, const std::vector<Place>& pla
             [&](std::size_t first, std::size_t count) {
                 const ActivityScope summing(activity(), Activity::summing);
                 const std::span<const std::int32_t> examples = std::span(sample).subspan(first, count);
-                profile_rows_.fill(task.gradients, task.coverage.weights, examples, anchor_.head(), pool_, task.interrupt);
+                profile_rows_.fill(task.gradients, task.coverage.weights, examples, anchor_.head(), pool_,
+                                   task.interrupt);
                 run_group(task, group, [&](std::size_t i, Scratch&) { profiles_[i].find_places(examples); });
             },
             [&](std::size_t h, std::size_t, std::size_t tile, std::size_t thread) {
@@ -146,15 +147,16 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
             const ActivityScope summing(activity(), Activity::summing);
             std::vector<PackedFeature*> features;
             for (const std::size_t i : group) features.push_back(&packed_[i]);
-            packed_rows_.add_up_directly(task.gradients, coverage.weights, coverage.sample, features, pool_, task.interrupt);
+            packed_rows_.add_up_directly(task.gradients, coverage.weights, coverage.sample, features, pool_,
+                                         task.interrupt);
         } else {
             add_up_in_chunks(
                 packed_rows_, count, chunk, packed_rows_.period(fewest_values), group.size(), pool_, task.interrupt,
                 [&](std::size_t first, std::size_t rows) {
                     if (!first_group && chunk == count) return;  // they are still there
                     const ActivityScope summing(activity(), Activity::summing);
-                    packed_rows_.fill(task.gradients, coverage.weights, std::span(coverage.sample).subspan(first, rows), pool_,
-                                      task.interrupt);
+                    packed_rows_.fill(task.gradients, coverage.weights,
+                                      std::span(coverage.sample).subspan(first, rows), pool_, task.interrupt);
                     if (any_implicit && first_group) packed_rows_.add_up(sums);
                 },
                 [&](std::size_t h, std::size_t first, std::size_t tile, std::size_t thread) {

@@ -25,7 +25,8 @@ bool PackedRows::possible(const Form& form, const Settings& settings) {
 Tiles PackedRows::tiles_for(const Form& form, const Settings& settings) {
     if (!possible(form, settings)) return {};
     const std::size_t size = form.flat        ? padded_floats(form.labels + 1)
-                             : !settings.trees ? (form.joint ? packed_sums_size(form.labels) : diagonal_row_size(form.labels))
+                             : !settings.trees && form.joint ? packed_sums_size(form.labels)
+                             : !settings.trees ? diagonal_row_size(form.labels)
                              : form.joint     ? padded_floats(form.labels * (form.labels + 3) / 2)
                                               : 2 * padded_floats(form.labels);
     return {size, size};

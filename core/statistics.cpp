@@ -28,7 +28,9 @@ void add_joint(const Form& form, const Gradients& gradients, std::span<const dou
     const double* rows[2][kBatch];
     double row_weights[kBatch], slacks[kBatch];
     const auto find_rows = [&](std::size_t start, const double** out) {
-        for (std::size_t m = 0; m < kBatch; ++m) out[m] = all_rows.row(examples[std::min(start + m, examples.size() - 1)]);
+        for (std::size_t m = 0; m < kBatch; ++m) {
+            out[m] = all_rows.row(examples[std::min(start + m, examples.size() - 1)]);
+        }
     };
     if (examples.empty()) return;
     find_rows(0, rows[0]);

@@ -25,8 +25,8 @@ using FloatVector = AlignedVectorOf<float>;
 class PackBatch {
 public:
     // Those from number `begin` on; examples: all that will be asked for, one after the other.
-    PackTask gather(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
-                    std::size_t begin, std::size_t end, std::size_t labels);
+    PackTask gather(const Gradients& gradients, const std::vector<double>& weights,
+                    std::span<const std::int32_t> examples, std::size_t begin, std::size_t end, std::size_t labels);
 
 private:
     std::vector<const float*> rows_, ahead_;

@@ -28,8 +28,8 @@ constexpr float kLeastKept = 2e-3f;
 // ... and for regions that were found by subtraction, as long as they are not a smaller share of all than this.
 constexpr double kLeastShare = 1e-3;
 
-// Rows of numbers, which are added up in tiles: first so many numbers of all rows, then the next ones of all rows, and so
-// on, so that what they are added to stays in the cache.
+// Rows of numbers, which are added up in tiles: first so many numbers of all rows, then the next ones of all rows, and
+// so on, so that what they are added to stays in the cache.
 struct Tiles {
     std::size_t size = 0;   // numbers in a row, a multiple of 16
     std::size_t width = 0;  // of them in a tile, but for the last one
@@ -38,8 +38,8 @@ struct Tiles {
     std::size_t width_of(std::size_t tile) const { return tile * width + width < size ? width : size - tile * width; }
 };
 
-// How far the rows of a histogram are apart: an odd number of cache lines, as parts of rows that lie a power of two apart
-// would compete for the same places in the cache.
+// How far the rows of a histogram are apart: an odd number of cache lines, as parts of rows that lie a power of two
+// apart would compete for the same places in the cache.
 constexpr std::size_t histogram_pitch(std::size_t size) { return size | 16; }
 
 // Examples that become rows.
@@ -273,10 +273,10 @@ struct Kernels {
     void (*pack_diagonal)(const PackTask& task, float* rows);
     // In joint form for rules, added to (tiles of) histograms at once: of each row the vectors of sixteen numbers
     // from number `begin` on.
-    void (*add_packed_sums)(const PackTask& task, const RowFactors& factors, const PackTargets& targets, std::size_t begin,
-                            std::size_t end);
-    // Adds rows, or parts of them, to rows of a histogram: row i, or row numbers[i], to that of slots[i]. size: of whole rows;
-    // pitch: of the histogram.
+    void (*add_packed_sums)(const PackTask& task, const RowFactors& factors, const PackTargets& targets,
+                            std::size_t begin, std::size_t end);
+    // Adds rows, or parts of them, to rows of a histogram: row i, or row numbers[i], to that of slots[i]. size: of whole
+    // rows; pitch: of the histogram.
     void (*add_rows)(float* histogram, const std::int32_t* slots, const float* rows, const std::int32_t* numbers,
                      std::size_t count, std::size_t width, std::size_t size, std::size_t pitch);
     // out = a + b, all aligned, size a multiple of 16.
@@ -286,8 +286,8 @@ struct Kernels {
     void (*score_packed_sums)(const float* const* rows, const ScreenTask& task, float* scratch, float* quality);
     void (*score_packed_flat)(const float* const* rows, std::size_t labels, float l2, float noise, float* quality);
     // hessian: where the diagonal begins; there must be room for sixteen numbers from any one on.
-    void (*score_packed_diagonal)(const float* const* rows, std::size_t labels, std::size_t hessian, float l2, float noise,
-                                  bool single, float* quality);
+    void (*score_packed_diagonal)(const float* const* rows, std::size_t labels, std::size_t hessian, float l2,
+                                  float noise, bool single, float* quality);
 
     // Assigns each label to a bin (-1: its criterion is zero); returns the number of bins, all non-empty. Vectors over the
     // labels are padded; gradients there must be zero.

@@ -3,8 +3,8 @@
 //
 // In joint form a row is a linear system without the L2 term, in the order of cholesky.hpp: for each label the upper
 // triangle's row of the Hessian, then the negative gradient; K (K + 3) / 2 numbers. Rows of sixteen regions are transposed
-// and solved side by side. In diagonal form it is the gradients, then the diagonal of the Hessian, both padded; in flat
-// form the weight, then the gradients. For rules in joint form a row has the sums of wide_sums.hpp.
+// and solved side by side. In diagonal form it is the gradients, then the diagonal of the Hessian, both padded, but
+// not for rules; in flat form the weight, then the gradients. For rules in joint form a row has the sums of wide_sums.hpp.
 // Cost: K^2 / 32 vector operations to add a row, K^3 / 6 for sixteen systems.
 #pragma once
 
@@ -41,9 +41,11 @@ void pack_diagonal(const PackTask& task, float* rows) {
     }
 }
 
-// Sixteen numbers of a row in joint form for rules; there are at most kCount labels. mixed: some of the numbers are not products.
+// Sixteen numbers of a row in joint form for rules; there are at most kCount labels. mixed: some of the numbers are not
+// products.
 template <std::size_t kCount>
-inline VecF packed_vector(const float* gradient, float weight, const RowFactors& factors, std::size_t tile, bool mixed) {
+inline VecF packed_vector(const float* gradient, float weight, const RowFactors& factors, std::size_t tile,
+                          bool mixed) {
     VecFMask first, second;
     __builtin_memcpy(&first, factors.first + kWide * tile, sizeof(first));
     __builtin_memcpy(&second, factors.second + kWide * tile, sizeof(second));
@@ -56,8 +58,8 @@ inline VecF packed_vector(const float* gradient, float weight, const RowFactors&
 
 // Makes kTiles vectors, which stay in registers while they are added to the rows of all features.
 template <std::size_t kCount, std::size_t kTiles>
-inline void add_packed_vectors(const PackTask& task, std::size_t m, const RowFactors& factors, const PackTargets& targets,
-                               std::size_t first, std::size_t place) {
+inline void add_packed_vectors(const PackTask& task, std::size_t m, const RowFactors& factors,
+                               const PackTargets& targets, std::size_t first, std::size_t place) {
     VecF row[kTiles];
     for (std::size_t t = 0; t < kTiles; ++t) {
         const bool mixed = kWide * (first + t) < 2 * task.labels;
@@ -101,10 +103,11 @@ void add_floats(float* out, const float* a, const float* b, std::size_t size) {
 template <std::size_t kVectors, typename Number>
 inline void add_numbered_rows(float* histogram, const std::int32_t* slots, const float* rows, std::size_t count,
                               std::size_t width, std::size_t size, std::size_t pitch, const Number& number) {
+    const std::size_t end = kVectors > 0 ? kWide * kVectors : width;
     for (std::size_t i = 0; i < count; ++i) {
         float* const target = histogram + static_cast<std::size_t>(slots[i]) * pitch;
         const float* const row = rows + number(i) * size;
-        for (std::size_t c = 0; c < (kVectors > 0 ? kWide * kVectors : width); c += kWide) store(target + c) += load(row + c);
+        for (std::size_t c = 0; c < end; c += kWide) store(target + c) += load(row + c);
     }
 }
 

@@ -83,7 +83,8 @@ void pack_profiles(const PackTask& task, const float* head, float* rows) {
         }
         for (std::size_t c = 0; c < labels; c += kWide) {
             const VecF g = load(gradient + c);
-            const VecF product = head != nullptr ? load(head + c) * (weight * absolute(g)) - along * g : g * (weight * g);
+            const VecF product =
+                head != nullptr ? load(head + c) * (weight * absolute(g)) - along * g : g * (weight * g);
             store_section(row + 3 * labels, c, labels, product, m + 1 == task.count);
         }
     }

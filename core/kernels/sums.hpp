@@ -65,8 +65,8 @@ void add_rounded_diagonal(double* sums, const float* const* rows, const double* 
     add_diagonal_rows(sums, rows, weights, count, labels);
 }
 
-// Tiles of the Gram matrix are eight rows high and so many registers wide: so many that their elements stay in registers
-// while examples are added, and that what is loaded for an example is used as often as can be.
+// Tiles of the Gram matrix are eight rows high and so many registers wide: so many that their elements stay in
+// registers while examples are added, and that what is loaded for an example is used as often as can be.
 constexpr std::size_t kTileColumns = kRegister == 64 ? 3 : 1;
 
 // columns: of each example the gradients of the columns; factors: those of the rows, times its weight.
@@ -113,7 +113,8 @@ inline void add_gram(double* sums, const JointLayout& layout, const double* cons
     }
 }
 
-// Gradients, their sizes and (unless null) these times the slack of their example, for some blocks of labels side by side.
+// Gradients, their sizes and (unless null) these times the slack of their example, for some blocks of labels side by
+// side.
 template <std::size_t kBlocks>
 inline void add_joint_blocks(double* sums, const JointLayout& layout, std::size_t first, const double* const* rows,
                              const double* weights, const double* slacks, std::size_t count) {
