@@ -1,4 +1,5 @@
-// Memory for vectors: those that start at a cache line, as the kernels require, and those that are about to be filled.
+// Memory for vectors: those that start at a cache line, as the kernels require, and share none with anything else, and
+// those that are about to be filled.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,10 @@
 
 namespace labelboost {
 
+// What different threads write to lies so far apart: a line that one of them changes is not at hand for the others, and
+// processors fetch lines in pairs.
+constexpr std::size_t kApart = 128;
+
 template <typename T>
 struct CacheAligned {
     using value_type = T;
@@ -22,7 +27,8 @@ struct CacheAligned {
     // Aligned by hand, in front of the vector the address to free: the aligned allocation of the C library takes several
     // times as long as the plain one, and short vectors are made for every rule.
     T* allocate(std::size_t n) {
-        char* const start = static_cast<char*>(::operator new(n * sizeof(T) + kAlignment));
+        const std::size_t whole_lines = (n * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+        char* const start = static_cast<char*>(::operator new(whole_lines + kAlignment));
         char* const aligned = start + (kAlignment - reinterpret_cast<std::uintptr_t>(start) % kAlignment);
         std::memcpy(aligned - sizeof(start), &start, sizeof(start));
         return reinterpret_cast<T*>(aligned);

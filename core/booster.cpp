@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -159,6 +158,7 @@ void Booster::start_gradients(Interrupt& interrupt) {
 }
 
 std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt& interrupt) {
+    ThreadTrial::Round round(trial_, pool_);
     draw_sample(attempt);
     Coverage& coverage = coverage_;
     search_.begin_rule(coverage, gradients_, interrupt);
@@ -167,6 +167,7 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
     QualityRange quality{0.0, 0.0};
     double noise = root_noise;
     while (settings_.max_conditions == 0 || conditions.size() < settings_.max_conditions) {
+        round.count_search();
         const std::vector<std::int32_t>& features = draw_features(attempt, conditions.size());
         const auto refinement = search_.refine(coverage, gradients_, features, quality, root_noise, interrupt);
         if (!refinement) break;
@@ -185,9 +186,13 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
 }
 
 std::optional<LearnedTree> Booster::learn_tree(std::uint64_t attempt, Interrupt& interrupt) {
+    ThreadTrial::Round round(trial_, pool_);
     draw_sample(attempt);
     TreeGrower grower(search_, settings_, gradients_, coverage_, interrupt,
-                      [&](std::size_t node) { return draw_features(attempt, node); });
+                      [&](std::size_t node) {
+                          round.count_search();
+                          return draw_features(attempt, node);
+                      });
     if (!grower.grow()) return std::nullopt;
     std::vector<ScoredRegion> leaves;
     LearnedTree tree{grower.take_nodes(), {}, {}};
@@ -389,7 +394,7 @@ void Booster::for_each_part(std::span<const std::int32_t> examples, const Work& 
         const std::size_t begin = part * kPart;
         work(examples.subspan(begin, std::min(kPart, examples.size() - begin)));
     };
-    pool_.run((examples.size() + kPart - 1) / kPart, never, std::ref(run_part));
+    pool_.run((examples.size() + kPart - 1) / kPart, never, run_part);
 }
 
 void Booster::add_heads(const std::vector<ScoredRegion>& regions, Interrupt& interrupt) {

@@ -16,6 +16,7 @@
 #include "search.hpp"
 #include "settings.hpp"
 #include "statistics.hpp"
+#include "thread_trial.hpp"
 #include "threads.hpp"
 #include "trees.hpp"
 
@@ -107,6 +108,7 @@ private:
     Settings settings_;
     Form form_;
     ThreadPool pool_;
+    ThreadTrial trial_;
     Gradients gradients_;
     // Scores and signs, either example by example or, for a loss that treats labels separately, label by label.
     LabelRows<double> scores_;

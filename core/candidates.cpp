@@ -58,13 +58,17 @@ void FeatureCandidates::join(const FeatureCandidates& other) {
 }
 
 // Lists are kept by the thread that takes the first piece; others, which may come before it, have lists of their own.
+// Whoever makes a list uses memory of its own: that of a list which another thread made before is in the other one's cache.
 void Search::list(const Task& task, const Column& column, Scratch& scratch, Piece piece) const {
-    KeptListings& kept = task.kept;
-    const bool keep = kept.possible && piece.number == 0;
-    scratch.listing = keep ? &kept.listings[scratch.place] : &scratch.own_listing;
-    if (keep && kept.there[scratch.place] != 0) return;
+    const bool keep = task.kept.possible && piece.number == 0;
+    Listing*& kept = task.kept.of_place[scratch.place];
+    if (keep && kept != nullptr) {
+        scratch.listing = kept;
+        return;
+    }
+    scratch.listing = keep ? &scratch.kept_listings.next() : &scratch.own_listing;
     scratch.listing->collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
-    if (keep) kept.there[scratch.place] = 1;
+    if (keep) kept = scratch.listing;
 }
 
 void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
@@ -147,9 +151,9 @@ Search::Share Search::share(const Listing& listing, std::span<const CandidatePai
         of_run = listing.part(pair).size();
     }
     examples += of_run;
-    // Reckoned in operations: to aggregate a system is worth three examples that are added, to solve one without bins K / 2.
+    // Reckoned in operations: to aggregate a system is worth six examples that are added, to solve one without bins K / 2.
     const bool aggregated = settings_.binned_candidates() || !form_.joint;
-    const double scoring = static_cast<double>(all) * (aggregated ? 3.0 : static_cast<double>(form_.labels) / 2.0);
+    const double scoring = static_cast<double>(all) * (aggregated ? 6.0 : static_cast<double>(form_.labels) / 2.0);
     const double r = scoring / (scoring + static_cast<double>(examples) + 1.0);
     const auto up_to = [&](std::size_t p) { return 1.0 - std::pow(r, static_cast<double>(p)); };
     const auto boundary = [&](std::size_t p) {
@@ -299,7 +303,7 @@ void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, 
 
 void Search::list_wanted(const Task& task, const Column& column, Scratch& scratch, const Wanted& wanted) const {
     const Coverage& coverage = task.coverage;
-    if (task.kept.there[scratch.place] != 0 || !coverage.multiplicity.empty() ||
+    if (task.kept.of_place[scratch.place] != nullptr || !coverage.multiplicity.empty() ||
         !Listing::counting_pays(column, coverage.sample.size())) {
         list(task, column, scratch);
         return;

@@ -107,10 +107,7 @@ void Search::restrict(Coverage& coverage, const Condition& condition, const Grad
     }
     coverage.all.resize(kept);
     drop_from_total(coverage, dropped_sample_, gradients, interrupt);
-    for (const std::int32_t example : dropped_sample_) {
-        coverage.weights[static_cast<std::size_t>(example)] = 0.0;
-        coverage.sampled[static_cast<std::size_t>(example)] = 0;
-    }
+    for (const std::int32_t example : dropped_sample_) coverage.sampled[static_cast<std::size_t>(example)] = 0;
 }
 
 void Search::partition(const Division& division, const std::vector<std::int32_t>& examples,

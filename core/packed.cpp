@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "listing.hpp"
 #include "screening.hpp"
@@ -66,6 +67,14 @@ bool PackedRows::suits(const Column& column, std::size_t examples) const {
 
 void PackedRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                       std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
+    if (sums_) {
+        batches_.resize(pool.size());
+        TiledRows::fill(examples.size(), pool, interrupt,
+                        [&](std::size_t begin, std::size_t end, std::size_t thread, float* rows) {
+                            store_sums(batches_[thread].gather(gradients, weights, examples, begin, end, form_.labels), rows);
+                        });
+        return;
+    }
     if (diagonal_) {
         batches_.resize(pool.size());
         TiledRows::fill(examples.size(), pool, interrupt,
@@ -83,6 +92,16 @@ void PackedRows::fill(const Gradients& gradients, const std::vector<double>& wei
                             pack(gradients, examples[i], weight, scratch_[thread], rows);
                         }
                     });
+}
+
+// The kernel adds rows to histograms, here to one with an empty row for each example.
+void PackedRows::store_sums(const PackTask& task, float* rows) const {
+    std::int32_t slots[kPart];
+    std::iota(slots, slots + task.count, 0);
+    std::fill_n(rows, task.count * tiles().size, 0.0f);
+    const std::int32_t* const slots_of_all = slots;
+    active_kernels().add_packed_sums(task, {first_factors_.data(), second_factors_.data()},
+                                     {&rows, &slots_of_all, 1, 0, tiles().size}, 0, tiles().size / 16);
 }
 
 // Threads share the numbers of a row, so that every sum is added up by one of them, whatever their number. Tiles of the

@@ -56,6 +56,7 @@ private:
     static constexpr std::size_t kDirectWidth = 64;
 
     static Tiles tiles_for(const Form& form, const Settings& settings);
+    void store_sums(const PackTask& task, float* rows) const;
     void find_factors();
     void pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch, float* out) const;
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 
 namespace labelboost {
@@ -113,7 +112,7 @@ std::optional<Search::Division> Search::divide(const Coverage& coverage, const G
     const auto winner = best_candidate(task, places_, candidates_);
     if (!winner) return std::nullopt;
     const Place& place = places_[winner->place];
-    const std::vector<double>& quality = candidates_[winner->place].quality;
+    const AlignedVector& quality = candidates_[winner->place].quality;
     Division division{condition(task, place, {winner->place, 2 * winner->position, {}}), place.missing == Missing::left, false,
                       quality[2 * winner->position], quality[2 * winner->position + 1]};
     division.missing_seen = !scratch_[0].listing->missing().empty();
@@ -151,8 +150,8 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
     std::size_t listed = 0;
     for (const Place& place : places) listed += column(place).example.size();
     kept_.possible = listed <= kMostListed;
-    if (kept_.possible && kept_.listings.size() < places.size()) kept_.listings.resize(places.size());
-    kept_.there.assign(places.size(), 0);
+    kept_.of_place.assign(places.size(), nullptr);
+    for (Scratch& scratch : scratch_) scratch.kept_listings.forget_all();
     candidates_.resize(places.size());
     for (FeatureCandidates& feature : candidates_) feature.reset();
     reached_ = 0.0f;
@@ -175,7 +174,7 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
 const std::vector<std::size_t>& Search::longest_first(const std::vector<Place>& places) {
     order_.resize(places.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    if (pool_.size() == 1) return order_;
+    if (pool_.in_use() == 1) return order_;
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
         const auto length = [&](std::size_t i) { return column(places[i]).example.size(); };
         return length(a) > length(b);
@@ -194,7 +193,7 @@ std::optional<Search::Winner> Search::find_candidates(const Task& task, const st
             const std::size_t i = features[number];
             work(column(places[i]), scratch_for(places, i, thread), candidates[i]);
         };
-        pool_.run(features.size(), task.interrupt, std::ref(run_one));
+        pool_.run(features.size(), task.interrupt, run_one, Deal::in_turn);
         score_rest(candidates);
     };
     const double noise = kNoise * task.coverage.weight;
@@ -274,31 +273,37 @@ std::optional<Search::Winner> Search::only_possible(double limit,
 
 // Features are few, and one may take as long as several others: long ones, and the last ones, are cut in two, so that
 // threads rarely wait for each other.
+void Search::cut(std::span<const Portion> longest_first) {
+    constexpr std::size_t kPieces = 2;
+    const std::size_t threads = pool_.in_use();
+    std::size_t total = 0;
+    for (const Portion& portion : longest_first) total += portion.length;
+    parts_.clear();
+    for (std::size_t number = 0; number < longest_first.size(); ++number) {
+        const auto [place, length] = longest_first[number];
+        const bool is_long = kPieces * threads * length > total;
+        const bool in_two = threads > 1 && (is_long || number + threads >= longest_first.size());
+        const std::size_t pieces = in_two ? kPieces : 1;
+        for (std::size_t piece = 0; piece < pieces; ++piece) parts_.push_back({place, {piece, pieces}});
+    }
+}
+
 void Search::scan_all(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                       std::vector<FeatureCandidates>& candidates) {
-    constexpr std::size_t kPieces = 2;
-    std::vector<std::size_t>& left = left_;
+    std::vector<Portion>& left = portions_;
     left.clear();
-    std::size_t total = 0;
     for (const std::size_t i : order) {
         if (candidates[i].screened || candidates[i].by_histogram) continue;
         candidates[i].reset();
-        left.push_back(i);
-        total += column(places[i]).example.size();
+        left.push_back({i, column(places[i]).example.size()});
     }
-    std::vector<FeaturePart>& parts = parts_;
-    parts.clear();
-    second_pieces_.resize(pool_.size() > 1 ? places.size() : 0);
-    for (std::size_t number = 0; number < left.size(); ++number) {
-        const std::size_t i = left[number];
-        const bool is_long = kPieces * pool_.size() * column(places[i]).example.size() > total;
-        const bool cut = pool_.size() > 1 && (is_long || number + pool_.size() >= left.size());
-        const std::size_t pieces = cut ? kPieces : 1;
-        for (std::size_t piece = 0; piece < pieces; ++piece) parts.push_back({i, {piece, pieces}});
-        if (cut) second_pieces_[i].reset();
+    cut(left);
+    second_pieces_.resize(pool_.in_use() > 1 ? places.size() : 0);
+    for (const auto& [place, piece] : parts_) {
+        if (piece.number > 0) second_pieces_[place].reset();
     }
     const auto scan_part = [&](std::size_t number, std::size_t thread) {
-        const auto [place, piece] = parts[number];
+        const auto [place, piece] = parts_[number];
         FeatureCandidates& found = piece.number == 0 ? candidates[place] : second_pieces_[place];
         scan(task, column(places[place]), scratch_for(places, place, thread), piece, found);
     };
@@ -306,12 +311,12 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
         scratch_[thread].screening.finish_leaps(kNoise * task.coverage.weight, scratch_[thread].activity);
         if (sample_rows_.filled()) scratch_[thread].short_lists.finish();
     };
-    pool_.run(parts.size(), task.interrupt, std::ref(scan_part), std::ref(finish));
+    pool_.run(parts_.size(), task.interrupt, scan_part, finish, Deal::in_turn);
     flush();
-    for (const auto& [place, piece] : parts) {
+    for (const auto& [place, piece] : parts_) {
         if (piece.number > 0) candidates[place].join(second_pieces_[place]);
     }
-    for (const std::size_t i : left) candidates[i].best = best_known(candidates[i]);
+    for (const Portion& portion : left) candidates[portion.place].best = best_known(candidates[portion.place]);
 }
 
 // Scores the candidates that did not fill a batch.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -51,7 +52,7 @@ struct Region {
 };
 
 struct Coverage : Region {
-    std::vector<double> weights;        // by example; zero for what is not in the sample
+    std::vector<double> weights;        // by example; stays as it was drawn when less is covered
     std::vector<std::uint8_t> sampled;  // by example; 1 for what is in `sample`, else 0
     // By example: how many of its tickets are in the sample; empty if every example has but one. For trees only.
     std::vector<std::uint32_t> multiplicity;
@@ -65,8 +66,8 @@ struct Coverage : Region {
 };
 
 // The qualities of the candidates of one feature, two per split. Infinite: not a candidate, or out of the question.
-struct FeatureCandidates {
-    std::vector<double> quality;
+struct alignas(kApart) FeatureCandidates {
+    AlignedVector quality;
     double best = std::numeric_limits<double>::infinity();  // of the qualities that are known
     bool screened = false;           // `best` is nearly right only, and `contenders` is all that is known besides
     // If screened: what may be the best, with its approximate quality, or -infinity where the screening could not tell.
@@ -74,11 +75,11 @@ struct FeatureCandidates {
         std::uint32_t slot;
         double quality;
     };
-    std::vector<Contender> contenders;
+    AlignedVectorOf<Contender> contenders;
     // If screened: forgets contenders that are worse than `limit`; whether any are left.
     bool drop_all_behind(double limit);
     bool by_histogram = false;       // bounds were found without a list of the examples
-    std::vector<double> optimistic;  // if bounded: the best quality that is possible; `quality` follows later
+    AlignedVector optimistic;        // if bounded: the best quality that is possible; `quality` follows later
     double attained = std::numeric_limits<double>::infinity();  // if bounded: some candidate is as good as this
     // If bounded: the profiles of the parts before some of the pairs, to go on from there; empty: of nothing.
     struct Checkpoint {
@@ -155,13 +156,27 @@ public:
     void restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients, Interrupt& interrupt);
 
 private:
-    struct Scratch {  // per thread
+    // Lists that stay where they are while more of them are made, and their memory for later searches.
+    class ListingStore {
+    public:
+        Listing& next() {
+            if (used_ == listings_.size()) listings_.emplace_back();
+            return listings_[used_++];
+        }
+        void forget_all() { used_ = 0; }
+
+    private:
+        std::deque<Listing> listings_;
+        std::size_t used_ = 0;
+    };
+    struct alignas(kApart) Scratch {  // per thread
         CandidateScorer scorer;
         Screening screening;
         ShortLists short_lists;
         ProfileWalk walk;
         TrialHead trial;
         Listing own_listing;
+        ListingStore kept_listings;
         Listing* listing = nullptr;  // of the feature at hand: its own, or one that is kept
         AlignedVector total;        // of all covered examples with a value, in the form of systems
         AlignedVector sums, joint;  // of a part, and for label sets in that form
@@ -202,13 +217,12 @@ private:
             return pair.rest_count + (missing_in_part(pair.rest_slot()) ? listing->missing_count() : 0);
         }
     };
-    // By place, unless they are too long: so that a feature's examples need to be listed but once in a search.
+    // Unless they are too long: so that a feature's examples need to be listed but once in a search.
     struct KeptListings {
         bool possible = false;
-        std::vector<Listing> listings;
-        std::vector<std::uint8_t> there;
+        std::vector<Listing*> of_place;  // null: not made yet
     };
-    struct Task {
+    struct alignas(kApart) Task {  // read by all threads, so it lies apart from what one of them writes
         const Coverage& coverage;
         const Gradients& gradients;
         QualityRange incumbent;
@@ -255,6 +269,15 @@ private:
     void screen_packed(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
     double best_known(const FeatureCandidates& feature) const;
     const std::vector<std::size_t>& longest_first(const std::vector<Place>& places);
+    // What there is to do for a feature, in any unit, and a part of that.
+    struct Portion {
+        std::size_t place, length;
+    };
+    struct Part {
+        std::size_t place;
+        Piece piece;
+    };
+    void cut(std::span<const Portion> longest_first);  // into parts_
     void scan_all(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                   std::vector<FeatureCandidates>& candidates);
     void flush();
@@ -351,17 +374,14 @@ private:
     std::vector<Scratch> scratch_;  // per thread
     // Kept from one search to the next for the memory that they have: searches take microseconds.
     std::vector<Place> places_;
-    std::vector<std::size_t> order_, left_, promising_;  // numbers of places
-    struct FeaturePart {
-        std::size_t place;
-        Piece piece;
-    };
-    std::vector<FeaturePart> parts_;
+    std::vector<std::size_t> order_, promising_;  // numbers of places
+    std::vector<Portion> portions_;
+    std::vector<Part> parts_;
     std::vector<FeatureCandidates> candidates_, second_pieces_;  // by place
     std::vector<Wanted> left_over_;                              // by place
     KeptListings kept_;
-    std::atomic<float> reached_{0.0f};
-    SampleRows sample_rows_;
+    alignas(kApart) std::atomic<float> reached_{0.0f};
+    alignas(kApart) SampleRows sample_rows_;
     bool few_numeric_ = false;  // too few features of a search for leaps along several lists at once
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
     std::vector<std::int32_t> dropped_sample_;

@@ -57,7 +57,8 @@ void Search::find_segments(const Task& task, std::size_t place, Side side, doubl
         if (best <= limit) out.push_back({place, 0, std::numeric_limits<std::size_t>::max(), &nothing, best});
         return;
     }
-    const std::vector<CandidatePair>& pairs = task.kept.listings[place].pairs();
+    if (feature.checkpoints.empty()) return;  // not bounded, and perhaps not even listed
+    const std::vector<CandidatePair>& pairs = task.kept.of_place[place]->pairs();
     for (std::size_t c = 0; c < feature.checkpoints.size(); ++c) {
         const auto& [begin, profile] = feature.checkpoints[c];
         const std::size_t end = c + 1 < feature.checkpoints.size() ? feature.checkpoints[c + 1].pair : pairs.size();
@@ -81,7 +82,7 @@ void Search::run_segments(const Task& task, const std::vector<Place>& places, Si
         Scratch& scratch = scratch_for(places, segment.place, thread);
         list(task, column(places[segment.place]), scratch);
         visit(segment, scratch);
-    });
+    }, Deal::in_turn);
 }
 
 // visit(slot), for each candidate of a segment that may be the best: scratch.reached is what it is compared with, and is
@@ -157,18 +158,22 @@ void Search::settle(const Task& task, const std::vector<Place>& places, Side sid
     run_segments(task, places, side, reached, segments, [&](const Segment& segment, Scratch& scratch) {
         settle_segment(task, segment, scratch, side, reached, candidates[segment.place], left_over_[segment.place]);
     });
-    std::vector<std::size_t> features;
+    std::vector<Portion>& features = portions_;
+    features.clear();
     for (std::size_t i = 0; i < places.size(); ++i) {
-        if (std::find(left_over_[i].begin(), left_over_[i].end(), 1) != left_over_[i].end()) features.push_back(i);
+        const auto count = static_cast<std::size_t>(std::count(left_over_[i].begin(), left_over_[i].end(), 1));
+        if (count > 0) features.push_back({i, count});
     }
-    const std::size_t pieces = pool_.size();
-    pool_.run(features.size() * pieces, task.interrupt, [&](std::size_t number, std::size_t thread) {
-        const std::size_t i = features[number / pieces];
-        Scratch& scratch = scratch_for(places, i, thread);
-        list_wanted(task, column(places[i]), scratch, left_over_[i]);
+    std::stable_sort(features.begin(), features.end(),
+                     [](const Portion& a, const Portion& b) { return a.length > b.length; });
+    cut(features);
+    pool_.run(parts_.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+        const auto [place, piece] = parts_[number];
+        Scratch& scratch = scratch_for(places, place, thread);
+        list_wanted(task, column(places[place]), scratch, left_over_[place]);
         total_up(task, scratch);
-        scan_exactly(task, scratch, scratch.listing->pairs(), &left_over_[i], candidates[i], {number % pieces, pieces});
-    });
+        scan_exactly(task, scratch, scratch.listing->pairs(), &left_over_[place], candidates[place], piece);
+    }, Deal::in_turn);
 }
 
 // Candidates that must be solved on their own are left over.

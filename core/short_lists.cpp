@@ -15,7 +15,7 @@ constexpr std::size_t kMostWaiting = 128;
 constexpr std::size_t kMostBytes = 1U << 18;
 
 bool possible_for(const Form& form, const Settings& settings) {
-    return !settings.trees && PackedRows::possible(form, settings);
+    return !settings.trees && form.joint && PackedRows::possible(form, settings);
 }
 
 }  // namespace
@@ -39,11 +39,6 @@ void SampleRows::fill(const Gradients& gradients, const std::vector<double>& wei
         number_[static_cast<std::size_t>(sample[i])] = static_cast<std::int32_t>(i);
     }
     filled_ = true;
-}
-
-RowTiles SampleRows::tiles() const {
-    const Tiles& tiles = rows_.tiles();
-    return {rows_.tile(0), tiles.begin(1, rows_.rows()), tiles.count()};
 }
 
 ShortLists::ShortLists(const Form& form, const Settings& settings)
@@ -84,8 +79,8 @@ void ShortLists::add(const SampleRows& rows, const Listing& listing, std::span<c
         if (pair.rest_count >= least) candidates_.push_back({number, pair.rest_slot(), row + 1, true});
         row += 2;
     }
-    active_kernels().add_up_splits(rows.tiles(), numbers_.data(), steps_.data(), steps_.size(), total_.data(),
-                                   rows_.data() + rows_count_ * total_.size());
+    active_kernels().add_up_splits(rows.rows(), total_.size(), numbers_.data(), steps_.data(), steps_.size(),
+                                   total_.data(), rows_.data() + rows_count_ * total_.size());
     rows_count_ = row;
     if (candidates_.size() >= kMostWaiting) finish();
 }

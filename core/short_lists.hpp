@@ -30,7 +30,7 @@ public:
     void fill(const Gradients& gradients, const std::vector<double>& weights, const std::vector<std::int32_t>& sample,
               ThreadPool& pool, Interrupt& interrupt);
 
-    RowTiles tiles() const;
+    const float* rows() const { return rows_.tile(0); }
     // Of the row of an example in the sample.
     std::int32_t number(std::int32_t example) const { return number_[static_cast<std::size_t>(example)]; }
 

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace labelboost {
@@ -49,7 +50,7 @@ void Interrupt::poll() {
     }
 }
 
-ThreadPool::ThreadPool(std::size_t threads) {
+ThreadPool::ThreadPool(std::size_t threads) : queues_(std::max<std::size_t>(threads, 1)) {
     for (std::size_t thread = 1; thread < threads; ++thread) {
         workers_.emplace_back([this, thread] { work(thread); });
     }
@@ -62,19 +63,9 @@ ThreadPool::~ThreadPool() {
     for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::run(std::size_t tasks, Interrupt& interrupt, const Task& task, const Finish& finish) {
-    if (workers_.empty() || tasks <= 1) {
-        for (std::size_t i = 0; i < tasks; ++i) {
-            interrupt.check();
-            task(i, 0);
-        }
-        if (finish) finish(0);
-        return;
-    }
-    task_ = &task;
-    finish_ = &finish;
-    tasks_ = tasks;
-    next_ = 0;
+void ThreadPool::run_on_all(const Job& job, Interrupt& interrupt) {
+    job_ = job;
+    deal_out();
     error_ = nullptr;
     helpers_ = 0;
     ++generation_;
@@ -87,15 +78,36 @@ void ThreadPool::run(std::size_t tasks, Interrupt& interrupt, const Task& task, 
     if (error_) std::rethrow_exception(error_);
 }
 
+void ThreadPool::deal_out() {
+    const std::size_t threads = size();
+    for (std::size_t thread = 0; thread < threads; ++thread) {
+        Queue& queue = queues_[thread];
+        if (job_.deal == Deal::in_turn) {
+            queue.next = thread;
+            queue.end = job_.tasks;
+            queue.step = threads;
+        } else {
+            queue.next = thread * job_.tasks / threads;
+            queue.end = (thread + 1) * job_.tasks / threads;
+            queue.step = 1;
+        }
+    }
+}
+
 void ThreadPool::take_tasks(std::size_t thread) {
     try {
-        for (std::size_t i = next_++; i < tasks_; i = next_++) (*task_)(i, thread);
-        if (*finish_) (*finish_)(thread);
+        for (std::size_t i = 0; i < size(); ++i) take_from(queues_[(thread + i) % size()], thread);
+        job_.finish(job_.work, thread);
     } catch (...) {
-        next_ = tasks_;  // the remaining tasks are pointless
+        for (Queue& queue : queues_) queue.next = job_.tasks;  // the remaining tasks are pointless
         const std::lock_guard lock(mutex_);
         if (!error_) error_ = std::current_exception();
     }
+}
+
+void ThreadPool::take_from(Queue& queue, std::size_t thread) {
+    const auto next = [&] { return queue.next.fetch_add(queue.step); };
+    for (std::size_t i = next(); i < queue.end; i = next()) job_.run_task(job_.work, i, thread);
 }
 
 bool ThreadPool::close() {

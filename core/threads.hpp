@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "aligned.hpp"
+
 namespace labelboost {
 
 // The smaller of the two from now on, whoever else changes it at the same time.
@@ -23,8 +25,9 @@ struct Interrupted : std::exception {
     const char* what() const noexcept override { return "interrupted"; }
 };
 
-// Asks a callback, a few times per second at most and only on the thread that owns the work, whether to stop.
-class Interrupt {
+// Asks a callback, a few times per second at most and only on the thread that owns the work, whether to stop. Lies apart,
+// as all threads read it all the time.
+class alignas(kApart) Interrupt {
 public:
     explicit Interrupt(std::function<bool()> requested) : requested_(std::move(requested)) {}
 
@@ -40,6 +43,10 @@ private:
     double last_poll_ = 0.0;
 };
 
+// Which tasks threads begin with: runs of neighbouring ones, so that each of them mostly sees the same part of the data and
+// has it in its cache, or one after the other, the first ones first.
+enum class Deal { in_blocks, in_turn };
+
 // Work is often handed out every few microseconds, so threads that have nothing to do look out for more for a while
 // before they go to sleep, and nobody waits for a thread that has not woken up in time to take part.
 class ThreadPool {
@@ -50,19 +57,64 @@ public:
     ThreadPool& operator=(const ThreadPool&) = delete;
 
     std::size_t size() const { return workers_.size() + 1; }
+    // How many of the threads share work at present: all of them, or the calling one only.
+    std::size_t in_use() const { return alone_ ? 1 : size(); }
+    void set_alone(bool alone) { alone_ = alone; }
 
     // Runs task(i, thread) for every i in [0, tasks), the calling thread being thread 0. Which thread runs
     // which task is left open, so results must be stored by i. The first exception is thrown again here.
-    // Each thread that may have run a task calls finish(thread), if there is one, when there are no more tasks for it.
-    using Task = std::function<void(std::size_t, std::size_t)>;
-    using Finish = std::function<void(std::size_t)>;
-    void run(std::size_t tasks, Interrupt& interrupt, const Task& task, const Finish& finish = {});
+    // Each thread that may have run a task calls finish(thread) when there are no more tasks for it.
+    template <typename Task, typename Finish>
+    void run(std::size_t tasks, Interrupt& interrupt, const Task& task, const Finish& finish, Deal deal) {
+        if (in_use() == 1 || tasks <= 1) {
+            for (std::size_t i = 0; i < tasks; ++i) {
+                interrupt.check();
+                task(i, 0);
+            }
+            finish(0);
+            return;
+        }
+        // A copy, apart from whatever else this thread writes while the others read it.
+        struct alignas(kApart) Work {
+            Task task;
+            Finish finish;
+        };
+        const Work work{task, finish};
+        run_on_all({tasks, deal, &work,
+                    [](const void* shared, std::size_t i, std::size_t thread) {
+                        static_cast<const Work*>(shared)->task(i, thread);
+                    },
+                    [](const void* shared, std::size_t thread) { static_cast<const Work*>(shared)->finish(thread); }},
+                   interrupt);
+    }
+    template <typename Task>
+    void run(std::size_t tasks, Interrupt& interrupt, const Task& task, Deal deal = Deal::in_blocks) {
+        run(tasks, interrupt, task, [](std::size_t) {}, deal);
+    }
 
 private:
+    // What threads share while they are at it.
+    struct alignas(kApart) Job {
+        std::size_t tasks = 0;
+        Deal deal = Deal::in_blocks;
+        const void* work = nullptr;
+        void (*run_task)(const void*, std::size_t, std::size_t) = nullptr;
+        void (*finish)(const void*, std::size_t) = nullptr;
+    };
     static constexpr int kClosed = -1;
 
+    // The tasks of one thread; who has done its own takes over what is left of the others'. To ask one common counter for
+    // each task would take as long as many a task does.
+    struct alignas(kApart) Queue {
+        std::atomic<std::size_t> next{0};
+        std::size_t end = 0, step = 1;
+    };
+
+    void run_on_all(const Job& job, Interrupt& interrupt);
+    void deal_out();
     void work(std::size_t thread);
     void take_tasks(std::size_t thread);
+    void take_from(Queue& queue, std::size_t thread);
     void wait_for_work(unsigned seen);
     bool join();
     void leave();
@@ -70,13 +122,14 @@ private:
     void close_when_done(Interrupt& interrupt);
 
     std::vector<std::thread> workers_;
-    const Task* task_ = nullptr;
-    const Finish* finish_ = nullptr;
-    std::size_t tasks_ = 0;
-    std::atomic<std::size_t> next_{0};
-    std::atomic<int> helpers_{kClosed};     // workers that take part, while there is work to take part in
-    std::atomic<unsigned> generation_{0};   // grows with every run
-    std::atomic<bool> stopping_{false};
+    std::vector<Queue> queues_;  // by thread
+    bool alone_ = false;
+    // What is written at different times, or by different threads, lies apart: those who look out for a change of one
+    // would be in the way of the others.
+    Job job_;
+    alignas(kApart) std::atomic<int> helpers_{kClosed};  // workers that take part, while there is work to take part in
+    alignas(kApart) std::atomic<unsigned> generation_{0};  // grows with every run
+    alignas(kApart) std::atomic<bool> stopping_{false};
     // For those who sleep; who changes what they wait for takes the mutex once before notifying them.
     std::mutex mutex_;
     std::condition_variable start_, done_;

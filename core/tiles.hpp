@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -45,7 +44,6 @@ public:
     // Stores rows. pack(begin, end, thread, rows): makes those of some examples.
     template <typename Pack>
     void fill(std::size_t count, ThreadPool& pool, Interrupt& interrupt, const Pack& pack) {
-        constexpr std::size_t kPart = 64;
         make_room(count);
         pool.run((count + kPart - 1) / kPart, interrupt, [&](std::size_t part, std::size_t thread) {
             const std::size_t begin = part * kPart;
@@ -54,6 +52,9 @@ public:
     }
     // Adds the sum of all rows to `sums`.
     void add_up(AlignedVector& sums) const;
+
+protected:
+    static constexpr std::size_t kPart = 64;  // rows that are made at a time
 
 private:
     void make_room(std::size_t count);

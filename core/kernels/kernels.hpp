@@ -72,13 +72,6 @@ struct RowFactors {
     const std::int32_t* second;
 };
 
-// Rows in tiles of sixteen numbers: row i of tile t begins at values + t * pitch + 16 i.
-struct RowTiles {
-    const float* values;
-    std::size_t pitch;
-    std::size_t count;  // of tiles
-};
-
 // What the part before a split has in addition to that of the split before: places in a list.
 struct SplitStep {
     std::uint32_t begin, end;
@@ -262,8 +255,8 @@ struct Kernels {
     // the rows, by place in the list. And the qualities of sixteen such regions; -infinity: not decided. subtracted: per
     // region, -1 if it is a rest, else 0; by_sign: one bin per sign with the paper's aggregation. Only what does not depend
     // on examples is taken from the task. scratch: screen_scratch_size(labels, bins per sign) floats.
-    void (*add_up_splits)(const RowTiles& rows, const std::int32_t* numbers, const SplitStep* steps, std::size_t count,
-                          const float* total, float* out);
+    void (*add_up_splits)(const float* rows, std::size_t size, const std::int32_t* numbers, const SplitStep* steps,
+                          std::size_t count, const float* total, float* out);
     void (*score_regions)(const float* const* rows, const std::int32_t* subtracted, const float* total,
                           const ScreenTask& task, bool by_sign, float* scratch, float* quality);
 

@@ -10,35 +10,35 @@
 namespace labelboost {
 namespace {
 
-// For kCount tiles from the one with number `first` on.
+// For kCount vectors of each row.
 template <std::size_t kCount>
-inline void add_up_splits_of(const RowTiles& rows, std::size_t first, const std::int32_t* numbers, const SplitStep* steps,
-                             std::size_t count, const float* total, float* out) {
-    const std::size_t size = kWide * rows.count;
-    const float* const tiles = rows.values + first * rows.pitch;
-    float* target = out + kWide * first;
+inline void add_up_splits_of(const float* rows, std::size_t size, const std::int32_t* numbers, const SplitStep* steps,
+                             std::size_t count, const float* total, float* target) {
     VecF part[kCount] = {};
     for (std::size_t s = 0; s < count; ++s, target += 2 * size) {
         if (steps[s].starts_anew) {
             for (VecF& sums : part) sums = VecF{};
         }
         for (std::uint32_t i = steps[s].begin; i < steps[s].end; ++i) {
-            const float* const row = tiles + kWide * static_cast<std::size_t>(numbers[i]);
-            for (std::size_t t = 0; t < kCount; ++t) part[t] += load(row + t * rows.pitch);
+            const float* const row = rows + size * static_cast<std::size_t>(numbers[i]);
+            for (std::size_t t = 0; t < kCount; ++t) part[t] += load(row + kWide * t);
         }
         for (std::size_t t = 0; t < kCount; ++t) {
             store(target + kWide * t) = part[t];
-            store(target + size + kWide * t) = load(total + kWide * (first + t)) - part[t];
+            store(target + size + kWide * t) = load(total + kWide * t) - part[t];
         }
     }
 }
 
-// A few tiles at a time, so that the sums stay in registers. The rest is what a part leaves of the total.
-void add_up_splits(const RowTiles& rows, const std::int32_t* numbers, const SplitStep* steps, std::size_t count,
-                   const float* total, float* out) {
-    std::size_t t = 0;
-    for (; t + 3 <= rows.count; t += 3) add_up_splits_of<3>(rows, t, numbers, steps, count, total, out);
-    for (; t < rows.count; ++t) add_up_splits_of<1>(rows, t, numbers, steps, count, total, out);
+// A few vectors at a time, so that the sums stay in registers. The rest is what a part leaves of the total.
+void add_up_splits(const float* rows, std::size_t size, const std::int32_t* numbers, const SplitStep* steps,
+                   std::size_t count, const float* total, float* out) {
+    constexpr std::size_t kTogether = 3;
+    std::size_t c = 0;
+    for (; c + kTogether * kWide <= size; c += kTogether * kWide) {
+        add_up_splits_of<kTogether>(rows + c, size, numbers, steps, count, total + c, out + c);
+    }
+    for (; c < size; c += kWide) add_up_splits_of<1>(rows + c, size, numbers, steps, count, total + c, out + c);
 }
 
 // Whether a region that is a difference is too small a part of the total, or a sign in it may be rounding.
