@@ -58,6 +58,18 @@ def test_every_number_of_threads_gives_the_same_bits(variant: str, n_labels: int
     assert results[0] == results[1] == results[2]
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_number_of_threads_at_work_may_change_while_rules_are_learned(variant: str) -> None:
+    """After every few rules it is tried out again whether one thread alone is faster."""
+    X, Y = problem(n=300, n_labels=5)
+    results = []
+    for n_threads in (1, 2, 3):
+        columns = dense_columns(X, n_threads=n_threads)
+        booster, rules = learn(columns, Y, 200, n_threads=n_threads, **VARIANTS[variant])
+        results.append((pickle.dumps(rules), booster.scores().tobytes()))
+    assert results[0] == results[1] == results[2]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("n", "n_features"),
