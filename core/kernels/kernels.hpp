@@ -379,8 +379,12 @@ constexpr std::size_t leap_scratch_size(std::size_t labels, bool joint, std::siz
     return gathered + sums + ahead + screen_scratch_size(labels, bins_per_sign);
 }
 
-// Floats in a profile as a row: its sections, of which none is padded.
-constexpr std::size_t profile_row_size(std::size_t labels) { return padded_floats(4 * labels); }
+// Floats in a profile as a row: its four sections, of which none is padded. Up to four labels the vectors of the third
+// one would reach beyond that.
+constexpr std::size_t profile_row_size(std::size_t labels) {
+    const std::size_t sections = 4 * labels, reached = 2 * labels + padded_floats(labels);
+    return padded_floats(sections > reached ? sections : reached);
+}
 
 constexpr std::size_t diagonal_row_size(std::size_t labels) { return padded_floats(2 * labels); }
 
