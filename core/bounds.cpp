@@ -87,63 +87,6 @@ void Anchor::solve(const double* residual, double* scratch, double* step) const 
     active_kernels().apply_inverse(inverse_.data(), system_stride(form_.labels), form_.labels, residual, scratch, step);
 }
 
-ProfileRows::ProfileRows(std::size_t labels)
-    : TiledRows({profile_row_size(labels), profile_row_size(labels)}), labels_(labels) {}
-
-void ProfileRows::fill(const Gradients& gradients, const std::vector<double>& weights,
-                       std::span<const std::int32_t> examples, const double* head, ThreadPool& pool,
-                       Interrupt& interrupt) {
-    head_.assign(padded_floats(labels_), 0.0f);
-    for (std::size_t k = 0; head != nullptr && k < labels_; ++k) head_[k] = static_cast<float>(head[k]);
-    const float* const rounded_head = head != nullptr ? head_.data() : nullptr;
-    batches_.resize(pool.size());
-    TiledRows::fill(examples.size(), pool, interrupt,
-                    [&](std::size_t begin, std::size_t end, std::size_t thread, float* rows) {
-                        PackBatch& batch = batches_[thread];
-                        const PackTask task = batch.gather(gradients, weights, examples, begin, end, labels_);
-                        active_kernels().pack_profiles(task, rounded_head, rows);
-                    });
-}
-
-void ProfileHistogram::add_profile(std::size_t rank, double* sums) const {
-    const double* row = profiles_.exact_row(rank);
-    for (std::size_t section = 0; section < layout_.size(); section += layout_.padded, row += layout_.labels) {
-        for (std::size_t k = 0; k < layout_.labels; ++k) sums[section + k] += row[k];
-    }
-}
-
-void ProfileHistogram::start(const Column& column, std::size_t labels) {
-    column_ = &column;
-    layout_ = ProfileLayout(labels);
-    counts_.assign(column.ranks() + 1, 0);
-    in_period_.assign(column.ranks() + 1, 0);
-    longest_ = 0;
-}
-
-void ProfileHistogram::find_places(std::span<const std::int32_t> examples) {
-    const auto missing = static_cast<std::int32_t>(column_->ranks());
-    const std::int32_t* const rank_of = column_->rank_of.data();
-    const auto last = static_cast<std::int32_t>(column_->rank_of.size() - 1);
-    // What the next examples will need: features take turns, so that nothing else would ask for it in time.
-    constexpr auto kAhead = static_cast<std::int32_t>(2 * kChunk);
-    place_.resize(examples.size());
-    for (std::size_t i = 0; i < examples.size(); ++i) {
-        const std::int32_t rank = rank_of[examples[i]];
-        __builtin_prefetch(rank_of + (examples[i] < last - kAhead ? examples[i] + kAhead : last));
-        place_[i] = rank < 0 ? missing : rank;
-        ++in_period_[static_cast<std::size_t>(place_[i])];
-    }
-}
-
-void ProfileHistogram::settle() {
-    profiles_.settle();
-    for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
-        counts_[rank] += in_period_[rank];
-        longest_ = std::max(longest_, in_period_[rank]);
-        in_period_[rank] = 0;
-    }
-}
-
 ProfileWalk::ProfileWalk(const Form& form, const Settings& settings) : form_(form), settings_(settings) {
     if (!form.with_slack) return;
     const ProfileLayout layout(form.labels);
@@ -173,19 +116,8 @@ void ProfileWalk::start(const Gradients& gradients, const std::vector<double>& w
     weights_ = &weights;
     listing_ = &listing;
     anchor_ = &anchor;
-    histogram_ = nullptr;
-    rounding_ = 0.0;
     std::fill(missing_.begin(), missing_.end(), 0.0);
     add(listing.missing(), missing_);
-}
-
-void ProfileWalk::start(const ProfileHistogram& histogram, const Listing& listing, const Anchor& anchor) {
-    listing_ = &listing;
-    anchor_ = &anchor;
-    histogram_ = &histogram;
-    rounding_ = histogram.rounding(form_.labels);
-    std::fill(missing_.begin(), missing_.end(), 0.0);
-    histogram.add_missing(missing_.data());
 }
 
 void ProfileWalk::resume(const AlignedVector& profile) {
@@ -195,19 +127,11 @@ void ProfileWalk::resume(const AlignedVector& profile) {
 void ProfileWalk::advance(const CandidatePair& pair) {
     pair_ = &pair;
     if (pair.starts_anew) std::fill(part_.begin(), part_.end(), 0.0);
-    if (histogram_ == nullptr) {
-        add(listing_->added(pair), part_);
-        return;
-    }
-    histogram_->add_profile(static_cast<std::size_t>(listing_->added_rank(pair)), part_.data());
-}
-
-bool ProfileWalk::with_missing() const {
-    return histogram_ != nullptr ? histogram_->counts().back() > 0 : !missing().empty();
+    add(listing_->added(pair), part_);
 }
 
 const double* ProfileWalk::removed() {
-    if (!with_missing()) return part_.data();
+    if (missing().empty()) return part_.data();
     for (std::size_t c = 0; c < removed_.size(); ++c) removed_[c] = part_[c] + missing_[c];
     return removed_.data();
 }
@@ -220,12 +144,12 @@ const double* ProfileWalk::rest_profile() {
 
 GainBounds ProfileWalk::part_bounds() const {
     return active_kernels().bound_gain(part_.data(), nullptr, form_.labels, anchor_->head(), settings_.l2,
-                                       anchor_->noise(), rounding_, nullptr);
+                                       anchor_->noise(), nullptr);
 }
 
 GainBounds ProfileWalk::rest_bounds() {
     return active_kernels().bound_gain(anchor_->profile(), removed(), form_.labels, anchor_->head(), settings_.l2,
-                                       anchor_->noise(), rounding_, residual_.data());
+                                       anchor_->noise(), residual_.data());
 }
 
 bool ProfileWalk::regular(const double* whole, const double* part) const {

@@ -5,8 +5,10 @@
 // refinement give its quality to all digits, at K^2 operations a step and without its Hessian ever being summed up.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -14,7 +16,6 @@
 #include "listing.hpp"
 #include "settings.hpp"
 #include "statistics.hpp"
-#include "tiles.hpp"
 #include "trial_head.hpp"
 
 namespace labelboost {
@@ -29,6 +30,11 @@ constexpr double kNarrow = 1e-3, kSettled = 1e-12;
 bool bounds_possible(const Settings& settings, std::size_t labels, const Columns& columns);
 // Whether they pay for a feature: if it cannot be screened, for fewer labels than if it can.
 bool bounds_pay(std::size_t labels, bool can_be_screened);
+
+// The best quality that is possible; sums that grew too large on the way tell nothing.
+inline double optimistic_quality(const GainBounds& gain) {
+    return std::isnan(gain.upper) ? -std::numeric_limits<double>::infinity() : -gain.upper;
+}
 
 // What a rule covers at present: its profile and, without label bins, its solved system. Shared by all threads.
 class Anchor {
@@ -61,58 +67,6 @@ private:
     AlignedVector profile_, head_, system_, inverse_;
 };
 
-// The profiles of some examples in single precision, as rows.
-class ProfileRows : public TiledRows {
-public:
-    explicit ProfileRows(std::size_t labels);
-
-    void fill(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
-              const double* head, ThreadPool& pool, Interrupt& interrupt);
-
-private:
-    std::size_t labels_;
-    FloatVector head_;
-    std::vector<PackBatch> batches_;  // per thread
-};
-
-// The profiles of all ranks of a feature with few of them: examples are read in the order in which they lie in memory,
-// whatever their ranks.
-class ProfileHistogram {
-public:
-    // So many examples are taken at a time, and are added up between two settlements.
-    static constexpr std::size_t kChunk = 1024, kPeriod = 16 * kChunk;
-
-    // The feature must have the rank of every example.
-    void start(const Column& column, std::size_t labels);
-    void clear() {
-        const std::size_t size = profile_row_size(layout_.labels);
-        profiles_.clear(size, counts_.size(), size);
-    }
-    // Looks up the ranks of the next examples, whose rows are then added tile by tile.
-    void find_places(std::span<const std::int32_t> examples);
-    void add(const ProfileRows& rows, std::size_t tile) {
-        profiles_.add(rows, tile, place_.data(), nullptr, rows.rows());
-    }
-    void settle();
-
-    // Numbers of examples by rank, as far as they were settled; the last one counts those without a value.
-    const std::vector<std::uint32_t>& counts() const { return counts_; }
-    // sums += the profile of a rank, or of what has no value.
-    void add_profile(std::size_t rank, double* sums) const;
-    void add_missing(double* sums) const { add_profile(counts_.size() - 1, sums); }
-    // How far profiles may be off, relatively: half a unit in the last place with each addition, and a few for each row,
-    // whose product with the head is a sum over the labels, sixteen of them at a time.
-    double rounding(std::size_t labels) const { return static_cast<double>(longest_ + labels / 16 + 24) / (1U << 24); }
-
-private:
-    const Column* column_ = nullptr;
-    std::vector<std::uint32_t> counts_, in_period_;
-    std::uint32_t longest_ = 0;        // the most examples of a rank in a period
-    std::vector<std::int32_t> place_;  // of the examples at hand
-    ProfileLayout layout_{0};
-    TiledHistogram profiles_;
-};
-
 // One per thread: the profiles of the candidates of one feature, pair by pair.
 class ProfileWalk {
 public:
@@ -121,12 +75,9 @@ public:
     // Starts a feature. The references must stay valid until the next start.
     void start(const Gradients& gradients, const std::vector<double>& weights, const Listing& listing,
                const Anchor& anchor);
-    // The same with the profiles of a histogram, from which the listing was made; only bounds may be asked for then.
-    void start(const ProfileHistogram& histogram, const Listing& listing, const Anchor& anchor);
     // Goes on behind a part with this profile; empty: of nothing.
     void resume(const AlignedVector& profile);
     AlignedVector part_profile_copy() const { return part_; }
-    bool with_histogram() const { return histogram_ != nullptr; }
     // Takes the pairs of the listing one after the other.
     void advance(const CandidatePair& pair);
 
@@ -146,18 +97,15 @@ public:
 private:
     void add(std::span<const std::int32_t> examples, AlignedVector& profile) const;
     void add_product(std::span<const std::int32_t> examples, const AlignedVector& head, AlignedVector& product) const;
-    bool with_missing() const;
     bool regular(const double* whole, const double* part) const;
     const double* removed();  // the profile of all that is not in the rest
 
     Form form_;
     const Settings& settings_;
-    double rounding_ = 0.0;
     const Gradients* gradients_ = nullptr;
     const std::vector<double>* weights_ = nullptr;
     const Listing* listing_ = nullptr;
     const Anchor* anchor_ = nullptr;
-    const ProfileHistogram* histogram_ = nullptr;
     const CandidatePair* pair_ = nullptr;
     AlignedVector part_, missing_, removed_, residual_, step_, product_, scratch_;
 };

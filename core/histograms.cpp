@@ -1,5 +1,5 @@
 // Candidates of features with few values, or bins of them: all examples are added up by value, in the order in which they
-// lie in memory, for several features at once. First in the form of profiles, which most features are ruled out with,
+// lie in memory, for several features at once. First in the form of residuals, which most features are ruled out with,
 // and then, where the problem allows it, in the form of whole systems.
 #include <algorithm>
 #include <limits>
@@ -36,73 +36,94 @@ void Search::run_group(const Task& task, std::span<const std::size_t> group, con
               [&](std::size_t number, std::size_t thread) { work(group[number], scratch_[thread]); });
 }
 
-void Search::bound_by_histograms(const Task& task, const std::vector<Place>& places,
+void Search::bound_by_histograms(const Task& task, const std::vector<Place>& places, std::span<const std::size_t> features,
                                  std::vector<FeatureCandidates>& candidates) {
     const std::vector<std::int32_t>& sample = task.coverage.sample;
-    std::vector<std::size_t> suitable;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        if (Listing::counting_pays(column(places[i]), sample.size())) suitable.push_back(i);
-    }
-    if (suitable.empty()) return;
-    if (profiles_.size() < places.size()) profiles_.resize(places.size());
-    for (const std::size_t i : suitable) profiles_[i].start(column(places[i]), form_.labels);
-    const std::size_t row_bytes = profile_rows_.tiles().size * sizeof(double);
-    const auto bytes = [&](std::size_t i) { return profiles_[i].counts().size() * row_bytes; };
-    for_each_group(suitable, bytes, [&](std::span<const std::size_t> group) {
-        run_group(task, group, [&](std::size_t i, Scratch&) { profiles_[i].clear(); });
+    if (residuals_.size() < places.size()) residuals_.resize(places.size());
+    for (const std::size_t i : features) residuals_[i].start(column(places[i]), form_.labels);
+    const std::size_t row_bytes = residual_rows_.tiles().size * sizeof(double);
+    const auto bytes = [&](std::size_t i) { return residuals_[i].counts().size() * row_bytes; };
+    for_each_group(features, bytes, [&](std::span<const std::size_t> group) {
+        run_group(task, group, [&](std::size_t i, Scratch&) { residuals_[i].clear(); });
         add_up_in_chunks(
-            profile_rows_, sample.size(), ProfileHistogram::kChunk, ProfileHistogram::kPeriod, group.size(), pool_,
+            residual_rows_, sample.size(), ResidualHistogram::kChunk, ResidualHistogram::kPeriod, group.size(), pool_,
             task.interrupt,
             [&](std::size_t first, std::size_t count) {
                 const ActivityScope summing(activity(), Activity::summing);
                 const std::span<const std::int32_t> examples = std::span(sample).subspan(first, count);
-                profile_rows_.fill(task.gradients, task.coverage.weights, examples, anchor_.head(), pool_,
-                                   task.interrupt);
-                run_group(task, group, [&](std::size_t i, Scratch&) { profiles_[i].find_places(examples); });
+                residual_rows_.fill(task.gradients, task.coverage.weights, examples, residual_bounds_, pool_, task.interrupt);
+                run_group(task, group, [&](std::size_t i, Scratch&) { residuals_[i].find_places(examples); });
             },
             [&](std::size_t h, std::size_t, std::size_t tile, std::size_t thread) {
                 const ActivityScope summing(scratch_[thread].activity, Activity::summing);
-                profiles_[group[h]].add(profile_rows_, tile);
+                residuals_[group[h]].add(residual_rows_, tile);
             },
-            [&](std::size_t h) { profiles_[group[h]].settle(); });
+            [&](std::size_t h) { residuals_[group[h]].settle(); });
         run_group(task, group, [&](std::size_t i, Scratch& scratch) {
-            FeatureCandidates& out = candidates[i];
-            profiles_[i].settle();
-            scratch.listing = &scratch.own_listing;
-            scratch.listing->collect_counts(column(places[i]), profiles_[i].counts());
-            out.quality.assign(2 * scratch.listing->splits(), kInfinity);
-            scratch.walk.start(profiles_[i], *scratch.listing, anchor_);
-            bound(task, scratch, scratch.listing->pairs(), out);
-            out.by_histogram = true;
+            residuals_[i].settle();
+            scratch.own_listing.collect_counts(column(places[i]), residuals_[i].counts());
+            bound(task, scratch, residuals_[i], candidates[i]);
         });
     });
+}
+
+// The candidates of a feature with this histogram, from which the listing was made.
+void Search::bound(const Task& task, Scratch& scratch, const ResidualHistogram& histogram, FeatureCandidates& out) const {
+    const ActivityScope evaluating(scratch.activity, Activity::evaluating);
+    Listing& listing = scratch.own_listing;
+    const double rounding = histogram.rounding();
+    const std::size_t size = ResidualLayout(form_.labels).size();
+    out.by_histogram = true;
+    out.quality.assign(2 * listing.splits(), kInfinity);
+    out.optimistic.assign(out.quality.size(), kInfinity);
+    AlignedVector part(size), removed(size), missing(size, 0.0);
+    histogram.add_missing_to(missing);
+    const auto note = [&](std::uint32_t slot, std::uint32_t count, const GainBounds& gain) {
+        if (count < least_coverage()) return;
+        out.optimistic[slot] = optimistic_quality(gain);
+        if (-gain.lower < out.attained) out.attained = -gain.lower;
+    };
+    for (const CandidatePair& pair : listing.pairs()) {
+        if (pair.starts_anew) std::fill(part.begin(), part.end(), 0.0);
+        histogram.add_to(static_cast<std::size_t>(listing.added_rank(pair)), part);
+        for (std::size_t c = 0; c < size; ++c) removed[c] = part[c] + missing[c];
+        note(pair.rest_slot(), pair.rest_count, residual_bounds_.rest_bounds(removed, rounding));
+        note(pair.part_slot, pair.part_count, residual_bounds_.part_bounds(part, rounding));
+        count_work(scratch, static_cast<double>(2 * size), task.interrupt);
+    }
 }
 
 // Bounds are worth their while if they rule out most features; where they did not lately, they are left out for a time.
 void Search::rule_out(const Task& task, const std::vector<Place>& places,
                       std::vector<FeatureCandidates>& candidates) {
-    constexpr std::size_t kFewOpen = 8, kMostSkipped = 63;
+    constexpr std::size_t kMostSkipped = 63;
     if (bounds_skipped_ < bounds_to_skip_) {
         ++bounds_skipped_;
         return;
     }
     bounds_skipped_ = 0;
-    bound_by_histograms(task, places, candidates);
-    const double limit = (1.0 - kBoundMargin) * reach(task, candidates);
     const std::size_t count = task.coverage.sample.size();
-    std::size_t bounded = 0, wide_open = 0;
+    std::vector<std::size_t> suitable;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        FeatureCandidates& feature = candidates[i];
-        if (!feature.by_histogram) continue;
-        ++bounded;
-        const auto open = std::count_if(feature.optimistic.begin(), feature.optimistic.end(),
-                                        [&](double quality) { return quality <= limit; });
-        if (static_cast<std::size_t>(open) <= kFewOpen || !packs_ || !packed_rows_.suits(column(places[i]), count)) continue;
-        ++wide_open;
-        feature = FeatureCandidates{};  // to be found out in another way
+        if (Listing::counting_pays(column(places[i]), count)) suitable.push_back(i);
     }
+    if (suitable.empty()) return;
+    residual_bounds_.start(anchor_.head(), task.coverage.total, anchor_.noise());
+    bound_by_histograms(task, places, suitable, candidates);
     if (!packs_) return;
-    bounds_to_skip_ = 3 * wide_open > 2 * bounded ? std::min(2 * bounds_to_skip_ + 1, kMostSkipped) : 0;
+    constexpr std::ptrdiff_t kFewOpen = 8;
+    const double limit = (1.0 - kBoundMargin) * reach(task, candidates);
+    const auto possible = [&](double quality) { return quality <= limit; };
+    std::size_t wide_open = 0;
+    for (const std::size_t i : suitable) {
+        if (std::ranges::count_if(candidates[i].optimistic, possible) <= kFewOpen ||
+            !packed_rows_.suits(column(places[i]), count)) {
+            continue;
+        }
+        ++wide_open;
+        candidates[i] = FeatureCandidates{};  // to be found out in another way
+    }
+    bounds_to_skip_ = 3 * wide_open > 2 * suitable.size() ? std::min(2 * bounds_to_skip_ + 1, kMostSkipped) : 0;
 }
 
 void Search::screen_packed(const Task& task, const std::vector<Place>& places,

@@ -86,6 +86,20 @@ struct ProfileLayout {
     constexpr std::size_t size() const { return 4 * padded; }
 };
 
+// The residual of a region at a given head, and what bounds on its gain are computed from besides (see
+// kernels/residuals.hpp), all without L2 terms.
+struct ResidualLayout {
+    std::size_t labels;
+    std::size_t padded;
+
+    explicit constexpr ResidualLayout(std::size_t k) : labels(k), padded(padded_size(k)) {}
+    constexpr std::size_t residual() const { return 0; }
+    constexpr std::size_t slack() const { return padded; }
+    constexpr std::size_t along() const { return 2 * padded; }  // the gradient times the head
+    constexpr std::size_t mass() const { return 2 * padded + 1; }  // of |g|, over all labels
+    constexpr std::size_t size() const { return 2 * padded + kLanes; }
+};
+
 // How labels are grouped: a ratio of the labels of a sign, or (ratio == 0) a fixed number per sign.
 struct BinSettings {
     double ratio = 0.0;

@@ -42,7 +42,8 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
       anchor_(form, settings),
       sample_rows_(form, settings, columns.examples),
       dropped_(columns.examples, 0),
-      profile_rows_(form.labels),
+      residual_bounds_(form, settings),
+      residual_rows_(form.labels),
       packed_rows_(form, settings) {
     for (std::size_t thread = 0; thread < pool.size(); ++thread) {
         scratch_.emplace_back(form_, settings_, packed_rows_.tiles().size);

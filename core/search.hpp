@@ -15,6 +15,7 @@
 #include "columns.hpp"
 #include "listing.hpp"
 #include "packed.hpp"
+#include "residuals.hpp"
 #include "scorer.hpp"
 #include "screening.hpp"
 #include "settings.hpp"
@@ -260,11 +261,12 @@ private:
     // work(i, scratch), for each feature of a group.
     template <typename Work>
     void run_group(const Task& task, std::span<const std::size_t> group, const Work& work);
-    // Bounds what can be bounded with histograms of profiles, and leaves what may be the best by many of its candidates.
+    // Bounds what can be bounded with histograms of residuals, and leaves what may be the best by many of its candidates.
     void rule_out(const Task& task, const std::vector<Place>& places,
                   std::vector<FeatureCandidates>& candidates);
-    void bound_by_histograms(const Task& task, const std::vector<Place>& places,
+    void bound_by_histograms(const Task& task, const std::vector<Place>& places, std::span<const std::size_t> features,
                              std::vector<FeatureCandidates>& candidates);
+    void bound(const Task& task, Scratch& scratch, const ResidualHistogram& histogram, FeatureCandidates& out) const;
     // Screens what is left, as far as that can be done with packed rows.
     void screen_packed(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
     double best_known(const FeatureCandidates& feature) const;
@@ -385,8 +387,9 @@ private:
     bool few_numeric_ = false;  // too few features of a search for leaps along several lists at once
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
     std::vector<std::int32_t> dropped_sample_;
-    ProfileRows profile_rows_;
-    std::vector<ProfileHistogram> profiles_;  // by place
+    ResidualBounds residual_bounds_;
+    ResidualRows residual_rows_;
+    std::vector<ResidualHistogram> residuals_;  // by place
     std::size_t bounds_skipped_ = 0, bounds_to_skip_ = 0;
     PackedRows packed_rows_;
     bool packs_ = false;                   // whether it is worth a look for any feature

@@ -11,9 +11,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The best quality that is possible; sums that grew too large on the way tell nothing.
-double optimistic_quality(const GainBounds& gain) { return std::isnan(gain.upper) ? -kInfinity : -gain.upper; }
-
 }  // namespace
 
 void Search::bound(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
@@ -21,7 +18,7 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
     ProfileWalk& walk = scratch.walk;
     out.optimistic.assign(out.quality.size(), kInfinity);
     const ActivityScope summing(scratch.activity, Activity::summing);
-    const bool heads_pay = settings_.binned_candidates() && !walk.with_histogram() && one_by_one_pays(*scratch.listing);
+    const bool heads_pay = settings_.binned_candidates() && one_by_one_pays(*scratch.listing);
     const auto note = [&](const CandidatePair& pair, Side side) {
         if ((side == Side::rest ? pair.rest_count : pair.part_count) < least_coverage()) return;
         GainBounds gain = side == Side::rest ? walk.rest_bounds() : walk.part_bounds();
@@ -36,7 +33,7 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
     const std::size_t length = std::max(scratch.listing->pairs().size() / kSegments, kFewestPairs);
     for (const CandidatePair& pair : pairs) {
         const auto number = static_cast<std::size_t>(&pair - scratch.listing->pairs().data());
-        if (!walk.with_histogram() && (number % length == 0 || &pair == pairs.data())) {
+        if (number % length == 0 || &pair == pairs.data()) {
             out.checkpoints.push_back({number, pair.starts_anew ? AlignedVector{} : walk.part_profile_copy()});
         }
         walk.advance(pair);

@@ -10,6 +10,7 @@
 #include "packed.hpp"
 #include "predict.hpp"
 #include "profiles.hpp"
+#include "residuals.hpp"
 #include "scores.hpp"
 #include "screen.hpp"
 #include "short_lists.hpp"
@@ -40,8 +41,9 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     add_rounded_diagonal,
     add_joint,
     add_profile,
-    pack_profiles,
     bound_gain,
+    pack_residuals,
+    bound_residual,
     add_hessian_product,
     add_row,
     subtract,

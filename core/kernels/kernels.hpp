@@ -191,13 +191,17 @@ struct Kernels {
     // The same for profiles; head: null or padded with zeros.
     void (*add_profile)(double* sums, const double* const* rows, const double* weights, const double* slacks,
                         std::size_t count, std::size_t labels, const double* head);
-    // Profiles as rows of profile_row_size numbers in single precision; head: null or padded to 16.
-    void (*pack_profiles)(const PackTask& task, const float* head, float* rows);
     // Bounds for the region with the profile `whole`, or `whole - part` if there is a part. With a head (the one
     // that the profiles were made with) its residual is stored unless null; without one only `upper` is known.
-    // rounding: how far the last profile of the two may be off, relative to the sizes of what was added up.
     GainBounds (*bound_gain)(const double* whole, const double* part, std::size_t labels, const double* head, double l2,
-                             double noise, double rounding, double* residual);
+                             double noise, double* residual);
+    // Residuals at a head as rows of residual_row_size numbers in single precision; head: padded to 16.
+    void (*pack_residuals)(const PackTask& task, const float* head, float* rows);
+    // Bounds for the region with these sums, or `whole - part` if there is a part. additive: of everything covered; binned:
+    // with label bins only `upper` is known. rounding: how far the last sums of the two may be off, relative to the sizes
+    // of what was added up.
+    GainBounds (*bound_residual)(const double* whole, const double* part, const double* additive, std::size_t labels,
+                                 const double* head, bool binned, double l2, double noise, double rounding);
     // product += the Hessian of the examples times the head.
     void (*add_hessian_product)(double* product, const double* const* rows, const double* weights, std::size_t count,
                                 std::size_t labels, const double* head);
@@ -379,12 +383,8 @@ constexpr std::size_t leap_scratch_size(std::size_t labels, bool joint, std::siz
     return gathered + sums + ahead + screen_scratch_size(labels, bins_per_sign);
 }
 
-// Floats in a profile as a row: its four sections, of which none is padded. Up to four labels the vectors of the third
-// one would reach beyond that.
-constexpr std::size_t profile_row_size(std::size_t labels) {
-    const std::size_t sections = 4 * labels, reached = 2 * labels + padded_floats(labels);
-    return padded_floats(sections > reached ? sections : reached);
-}
+// Floats in a row of residuals (see residuals.hpp): its sections are not padded.
+constexpr std::size_t residual_row_size(std::size_t labels) { return padded_floats(2 * labels + 2); }
 
 constexpr std::size_t diagonal_row_size(std::size_t labels) { return padded_floats(2 * labels); }
 

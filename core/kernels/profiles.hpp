@@ -59,80 +59,33 @@ void add_profile(double* sums, const double* const* rows, const double* weights,
     for (; m < count; ++m) add_profile_group<1>(sums, layout, rows + m, weights + m, slacks + m, head);
 }
 
-// Sections follow each other without padding. Vectors reach into the section behind, or the next row, which is stored
-// later; but what is behind the last row is not ours.
-void pack_profiles(const PackTask& task, const float* head, float* rows) {
-    const std::size_t labels = task.labels, size = profile_row_size(labels);
-    for (std::size_t m = 0; m < task.count; ++m) {
-        const float* const gradient = task.gradients[m];
-        const float weight = task.weights[m], slack = task.slacks[m];
-        float* const row = rows + m * size;
-        prefetch_ahead(task, m);
-        float along = 0.0f;
-        if (head != nullptr) {
-            VecF total = {};
-            for (std::size_t c = 0; c < labels; c += kWide) total += load(gradient + c) * load(head + c);
-            along = weight * sum(total);
-        }
-        for (std::size_t c = 0; c < labels; c += kWide) store_anywhere(row + c, weight * load(gradient + c));
-        for (std::size_t c = 0; c < labels; c += kWide) {
-            store_anywhere(row + labels + c, weight * absolute(load(gradient + c)));
-        }
-        for (std::size_t c = 0; c < labels; c += kWide) {
-            store_anywhere(row + 2 * labels + c, weight * slack * absolute(load(gradient + c)));
-        }
-        for (std::size_t c = 0; c < labels; c += kWide) {
-            const VecF g = load(gradient + c);
-            const VecF product =
-                head != nullptr ? load(head + c) * (weight * absolute(g)) - along * g : g * (weight * g);
-            store_section(row + 3 * labels, c, labels, product, m + 1 == task.count);
-        }
-    }
-}
-
-// What is so small may have vanished in single precision, however many examples there are.
-constexpr double kVanishing = 1e-24;
-
-// No element of the product of an example with a head x is larger than 2 max |x| |g|, as |g.x| <= max |x|.
 GainBounds bound_gain(const double* whole, const double* part, std::size_t labels, const double* head, double l2,
-                      double noise, double rounding, double* residual) {
+                      double noise, double* residual) {
     const ProfileLayout layout(labels);
-    const double* const summed = part != nullptr ? part : whole;
     const auto at = [&](std::size_t place) {
         return part != nullptr ? load(whole + place) - load(part + place) : load(whole + place);
     };
-    double largest = 0.0;
-    for (std::size_t k = 0; head != nullptr && k < labels; ++k) {
-        largest = __builtin_fabs(head[k]) > largest ? __builtin_fabs(head[k]) : largest;
-    }
-    Vec least = {}, most = {}, rest = {}, linear = {}, quadratic = {}, off = {};
+    Vec least = {}, most = {}, rest = {}, linear = {}, quadratic = {};
     for (std::size_t c = 0; c < layout.padded; c += kLanes) {
         const Vec g = at(layout.gradient() + c);
-        const Vec error = rounding * (load(summed + layout.additive() + c) + kVanishing);
-        const Vec lower = maximum(at(layout.slack() + c) - noise - error, Vec{}) + l2;
-        const Vec size = absolute(g) + error;
-        most += size * size / lower;
+        const Vec lower = maximum(at(layout.slack() + c) - noise, Vec{}) + l2;
+        most += g * g / lower;
         if (head == nullptr) continue;
-        const Vec smaller = maximum(absolute(g) - error, Vec{});
-        least += smaller * smaller / (maximum(at(layout.additive() + c) + noise + error, Vec{}) + l2);
+        least += g * g / (maximum(at(layout.additive() + c) + noise, Vec{}) + l2);
         const Vec x = load(head + c);
         const Vec product = at(layout.product() + c) + l2 * x;
         const Vec r = -g - product;
         linear += g * x;
         quadratic += x * product;
-        off += absolute(x) * error;
-        const Vec largest_r = absolute(r) + (1.0 + 2.0 * largest) * error;
-        rest += largest_r * largest_r / lower;
+        rest += r * r / lower;
         if (residual != nullptr) store(residual + c) = r;
     }
     if (head == nullptr) return {0.0, 0.5 * sum(most), 0.0};
     const double at_head = -(sum(linear) + 0.5 * sum(quadratic));
-    const double unsure = (1.0 + largest) * sum(off);
     const double plain = 0.5 * sum(most);
-    const double anchored = at_head + unsure + 0.5 * sum(rest);
+    const double anchored = at_head + 0.5 * sum(rest);
     const double simple = 0.5 * sum(least);
-    const double attained = at_head - unsure;
-    return {simple > attained ? simple : attained, plain < anchored ? plain : anchored, at_head};
+    return {simple > at_head ? simple : at_head, plain < anchored ? plain : anchored, at_head};
 }
 
 template <std::size_t kCount>
