@@ -38,32 +38,33 @@ void Search::run_group(const Task& task, std::span<const std::size_t> group, con
 
 void Search::bound_by_histograms(const Task& task, const std::vector<Place>& places, std::span<const std::size_t> features,
                                  std::vector<FeatureCandidates>& candidates) {
-    const std::vector<std::int32_t>& sample = task.coverage.sample;
     if (residuals_.size() < places.size()) residuals_.resize(places.size());
-    for (const std::size_t i : features) residuals_[i].start(column(places[i]), form_.labels);
-    const std::size_t row_bytes = residual_rows_.tiles().size * sizeof(double);
-    const auto bytes = [&](std::size_t i) { return residuals_[i].counts().size() * row_bytes; };
-    for_each_group(features, bytes, [&](std::span<const std::size_t> group) {
-        run_group(task, group, [&](std::size_t i, Scratch&) { residuals_[i].clear(); });
-        add_up_in_chunks(
-            residual_rows_, sample.size(), ResidualHistogram::kChunk, ResidualHistogram::kPeriod, group.size(), pool_,
-            task.interrupt,
-            [&](std::size_t first, std::size_t count) {
-                const ActivityScope summing(activity(), Activity::summing);
-                const std::span<const std::int32_t> examples = std::span(sample).subspan(first, count);
-                residual_rows_.fill(task.gradients, task.coverage.weights, examples, residual_bounds_, pool_, task.interrupt);
-                run_group(task, group, [&](std::size_t i, Scratch&) { residuals_[i].find_places(examples); });
-            },
-            [&](std::size_t h, std::size_t, std::size_t tile, std::size_t thread) {
-                const ActivityScope summing(scratch_[thread].activity, Activity::summing);
-                residuals_[group[h]].add(residual_rows_, tile);
-            },
-            [&](std::size_t h) { residuals_[group[h]].settle(); });
-        run_group(task, group, [&](std::size_t i, Scratch& scratch) {
-            residuals_[i].settle();
+    const auto bytes = [&](std::size_t i) {
+        return column(places[i]).ranks() * residual_row_size(form_.labels) * sizeof(float);
+    };
+    // Each thread has some of the features.
+    std::vector<std::span<const std::size_t>> groups;
+    const std::size_t share = (features.size() + pool_.in_use() - 1) / pool_.in_use();
+    for (std::size_t begin = 0; begin < features.size(); begin += share) {
+        for_each_group(features.subspan(begin, std::min(share, features.size() - begin)), bytes,
+                       [&](std::span<const std::size_t> group) { groups.push_back(group); });
+    }
+    pool_.run(groups.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+        Scratch& scratch = scratch_[thread];
+        std::vector<ResidualHistogram*> histograms;
+        for (const std::size_t i : groups[number]) {
+            residuals_[i].start(column(places[i]), form_.labels);
+            histograms.push_back(&residuals_[i]);
+        }
+        {
+            const ActivityScope summing(scratch.activity, Activity::summing);
+            scratch.residuals.add_up(task.gradients, task.coverage.weights, task.coverage.sample, form_.labels,
+                                     residual_bounds_, histograms, task.interrupt);
+        }
+        for (const std::size_t i : groups[number]) {
             scratch.own_listing.collect_counts(column(places[i]), residuals_[i].counts());
             bound(task, scratch, residuals_[i], candidates[i]);
-        });
+        }
     });
 }
 

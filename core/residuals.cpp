@@ -27,59 +27,62 @@ void ResidualBounds::start(const double* head, const AlignedVector& total, doubl
     }
 }
 
-void ResidualRows::fill(const Gradients& gradients, const std::vector<double>& weights,
-                        std::span<const std::int32_t> examples, const ResidualBounds& bounds, ThreadPool& pool,
-                        Interrupt& interrupt) {
-    batches_.resize(pool.size());
-    TiledRows::fill(examples.size(), pool, interrupt,
-                    [&](std::size_t begin, std::size_t end, std::size_t thread, float* rows) {
-                        PackBatch& batch = batches_[thread];
-                        const PackTask task = batch.gather(gradients, weights, examples, begin, end, labels_);
-                        active_kernels().pack_residuals(task, bounds.rounded_head().data(), rows);
-                    });
-}
-
 void ResidualHistogram::start(const Column& column, std::size_t labels) {
     column_ = &column;
     layout_ = ResidualLayout(labels);
     counts_.assign(column.ranks() + 1, 0);
-    in_period_.assign(column.ranks() + 1, 0);
     longest_ = 0;
-}
-
-void ResidualHistogram::find_places(std::span<const std::int32_t> examples) {
-    const auto missing = static_cast<std::int32_t>(column_->ranks());
-    const std::int32_t* const rank_of = column_->rank_of.data();
-    const auto last = static_cast<std::int32_t>(column_->rank_of.size() - 1);
-    // What the next examples will need: features take turns, so that nothing else would ask for it in time.
-    constexpr auto kAhead = static_cast<std::int32_t>(2 * kChunk);
-    place_.resize(examples.size());
-    for (std::size_t i = 0; i < examples.size(); ++i) {
-        const std::int32_t rank = rank_of[examples[i]];
-        __builtin_prefetch(rank_of + (examples[i] < last - kAhead ? examples[i] + kAhead : last));
-        place_[i] = rank < 0 ? missing : rank;
-        ++in_period_[static_cast<std::size_t>(place_[i])];
-    }
+    const std::size_t size = residual_row_size(labels);
+    sums_.clear(size, column.ranks() + 1, std::min(size, kTileWidth));
 }
 
 void ResidualHistogram::settle() {
-    sums_.settle();
-    for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
-        counts_[rank] += in_period_[rank];
-        longest_ = std::max(longest_, in_period_[rank]);
-        in_period_[rank] = 0;
+    const std::size_t place = 2 * layout_.labels + 2;
+    for (std::size_t row = 0; row < counts_.size(); ++row) {
+        const auto count = static_cast<std::uint32_t>(sums_.number(row, place));
+        counts_[row > 0 ? row - 1 : counts_.size() - 1] += count;
+        longest_ = std::max(longest_, count);
     }
+    sums_.settle();
 }
 
-void ResidualHistogram::add_to(std::size_t rank, AlignedVector& sums) const {
-    const double* const row = sums_.exact_row(rank);
+void ResidualHistogram::add_row(std::size_t row, AlignedVector& sums) const {
     const std::size_t labels = layout_.labels;
+    const auto number = [&](std::size_t place) { return sums_.exact_number(row, place); };
     for (std::size_t k = 0; k < labels; ++k) {
-        sums[layout_.residual() + k] += row[k];
-        sums[layout_.slack() + k] += row[labels + k];
+        sums[layout_.residual() + k] += number(k);
+        sums[layout_.slack() + k] += number(labels + k);
     }
-    sums[layout_.along()] += row[2 * labels];
-    sums[layout_.mass()] += row[2 * labels + 1];
+    sums[layout_.along()] += number(2 * labels);
+    sums[layout_.mass()] += number(2 * labels + 1);
+}
+
+void ResidualAdder::add_up(const Gradients& gradients, const std::vector<double>& weights,
+                           std::span<const std::int32_t> examples, std::size_t labels, const ResidualBounds& bounds,
+                           std::span<ResidualHistogram* const> histograms, Interrupt& interrupt) {
+    // Rows that are made at a time; examples between two settlements; and how far ahead ranks are asked for, which are read
+    // from many places in turn, so that nothing else would ask for them in time.
+    constexpr std::size_t kRows = 64, kPeriod = 256 * kRows, kAhead = 1024;
+    const Kernels& kernels = active_kernels();
+    const std::size_t size = residual_row_size(labels), width = std::min(size, ResidualHistogram::kTileWidth);
+    rows_.resize(kRows * size, 0.0f);
+    std::vector<float*> tiles(histograms.size());
+    std::vector<const std::int32_t*> ranks;
+    for (const ResidualHistogram* const histogram : histograms) ranks.push_back(histogram->ranks());
+    for (std::size_t first = 0; first < examples.size(); first += kRows) {
+        const std::size_t count = std::min(kRows, examples.size() - first);
+        const PackTask task = batch_.gather(gradients, weights, examples, first, first + count, labels);
+        kernels.pack_residuals(task, bounds.rounded_head().data(), rows_.data());
+        for (std::size_t c = 0; c < size; c += width) {
+            for (std::size_t h = 0; h < histograms.size(); ++h) tiles[h] = histograms[h]->tile(c / width);
+            const RankTargets targets{tiles.data(), ranks.data(), histograms.size(), examples.data() + first,
+                                      histograms.front()->pitch()};
+            kernels.add_ranked_rows(rows_.data() + c, count, std::min(width, size - c), size, targets, kAhead);
+        }
+        interrupt.check();
+        if ((first + kRows) % kPeriod != 0 && first + kRows < examples.size()) continue;
+        for (ResidualHistogram* const histogram : histograms) histogram->settle();
+    }
 }
 
 }  // namespace labelboost

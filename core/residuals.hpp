@@ -47,55 +47,50 @@ private:
     FloatVector rounded_head_;
 };
 
-// The residuals of some examples in single precision, as rows.
-class ResidualRows : public TiledRows {
-public:
-    explicit ResidualRows(std::size_t labels)
-        : TiledRows({residual_row_size(labels), residual_row_size(labels)}), labels_(labels) {}
-
-    void fill(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
-              const ResidualBounds& bounds, ThreadPool& pool, Interrupt& interrupt);
-
-private:
-    std::size_t labels_;
-    std::vector<PackBatch> batches_;  // per thread
-};
-
-// The sums of all ranks of a feature with few of them: examples are read in the order in which they lie in memory,
-// whatever their ranks.
+// The sums of all ranks of a feature with few of them.
 class ResidualHistogram {
 public:
-    // So many examples are taken at a time, and are added up between two settlements.
-    static constexpr std::size_t kChunk = 1024, kPeriod = 16 * kChunk;
-
     // The feature must have the rank of every example.
     void start(const Column& column, std::size_t labels);
-    void clear() {
-        const std::size_t size = residual_row_size(layout_.labels);
-        sums_.clear(size, counts_.size(), size);
-    }
-    // Looks up the ranks of the next examples, whose rows are then added tile by tile.
-    void find_places(std::span<const std::int32_t> examples);
-    void add(const ResidualRows& rows, std::size_t tile) { sums_.add(rows, tile, place_.data(), nullptr, rows.rows()); }
+    // For the kernel: one tile of all sums, and how far its rows are apart.
+    static constexpr std::size_t kTileWidth = 64;
+    float* tile(std::size_t t) { return sums_.tile(t) + sums_.pitch(); }
+    std::size_t pitch() const { return sums_.pitch(); }
+    const std::int32_t* ranks() const { return column_->rank_of.data(); }
+    // Goes on in double precision with what was added so far.
     void settle();
 
     // Numbers of examples by rank, as far as they were settled; the last one counts those without a value.
     const std::vector<std::uint32_t>& counts() const { return counts_; }
-    bool any_missing() const { return counts_.back() > 0; }
     // sums += those of a rank, or of what has no value.
-    void add_to(std::size_t rank, AlignedVector& sums) const;
-    void add_missing_to(AlignedVector& sums) const { add_to(counts_.size() - 1, sums); }
+    void add_to(std::size_t rank, AlignedVector& sums) const { add_row(1 + rank, sums); }
+    void add_missing_to(AlignedVector& sums) const { add_row(0, sums); }
     // How far sums may be off, relatively: half a unit in the last place with each addition, and a few for each row,
     // which holds sums over the labels, sixteen of them at a time.
     double rounding() const { return static_cast<double>(longest_ + layout_.labels / 16 + 24) / (1U << 24); }
 
 private:
+    void add_row(std::size_t row, AlignedVector& sums) const;
+
     const Column* column_ = nullptr;
-    std::vector<std::uint32_t> counts_, in_period_;
-    std::uint32_t longest_ = 0;        // the most examples of a rank in a period
-    std::vector<std::int32_t> place_;  // of the examples at hand
+    std::vector<std::uint32_t> counts_;
+    std::uint32_t longest_ = 0;  // the most examples of a rank between two settlements
     ResidualLayout layout_{0};
-    TiledHistogram sums_;
+    TiledHistogram sums_;  // what has no value comes first
+};
+
+// One per thread: adds up the examples by their ranks, in the order in which they lie in memory, for several features at
+// once. Rows are made for a few examples at a time, which stay in the nearest cache. Each thread makes all of them for
+// its own features: to hand them from one to the other would take longer.
+class ResidualAdder {
+public:
+    void add_up(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
+                std::size_t labels, const ResidualBounds& bounds, std::span<ResidualHistogram* const> histograms,
+                Interrupt& interrupt);
+
+private:
+    PackBatch batch_;
+    FloatVector rows_;
 };
 
 }  // namespace labelboost

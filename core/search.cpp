@@ -43,7 +43,6 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
       sample_rows_(form, settings, columns.examples),
       dropped_(columns.examples, 0),
       residual_bounds_(form, settings),
-      residual_rows_(form.labels),
       packed_rows_(form, settings) {
     for (std::size_t thread = 0; thread < pool.size(); ++thread) {
         scratch_.emplace_back(form_, settings_, packed_rows_.tiles().size);

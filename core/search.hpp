@@ -192,6 +192,7 @@ private:
         std::size_t place = 0;  // the number of the feature
         Missing missing_side = Missing::dropped;
         PackedScorer packed;
+        ResidualAdder residuals;
         ActivityMark activity;
 
         Scratch(const Form& form, const Settings& settings, std::size_t row_size)
@@ -388,7 +389,6 @@ private:
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
     std::vector<std::int32_t> dropped_sample_;
     ResidualBounds residual_bounds_;
-    ResidualRows residual_rows_;
     std::vector<ResidualHistogram> residuals_;  // by place
     std::size_t bounds_skipped_ = 0, bounds_to_skip_ = 0;
     PackedRows packed_rows_;

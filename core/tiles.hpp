@@ -100,11 +100,17 @@ public:
     }
     // sums += the row of a slot, once all has been settled.
     void add_exact_row(std::size_t slot, double* sums) const;
-    // Rows in one piece; exact ones once all has been settled.
+    // In one piece.
     float* row(std::size_t slot) { return values_.data() + slot * pitch_; }
-    const double* exact_row(std::size_t slot) const { return exact_.data() + slot * pitch_; }
+    // One number of a row, and what was settled of it.
+    float number(std::size_t slot, std::size_t place) const { return values_[index(slot, place)]; }
+    double exact_number(std::size_t slot, std::size_t place) const { return exact_[index(slot, place)]; }
 
 private:
+    std::size_t index(std::size_t slot, std::size_t place) const {
+        return place / width_ * tile_size_ + slot * pitch_ + place % width_;
+    }
+
     std::size_t size_ = 0, width_ = 0, pitch_ = 0, tile_size_ = 0;
     FloatVector values_;
     AlignedVector exact_;  // the same, as far as it was settled

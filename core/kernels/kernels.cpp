@@ -43,6 +43,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     add_profile,
     bound_gain,
     pack_residuals,
+    add_ranked_rows,
     bound_residual,
     add_hessian_product,
     add_row,

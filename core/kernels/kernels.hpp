@@ -65,6 +65,16 @@ struct PackTargets {
     }
 };
 
+// Histograms that rows are added to by the rank of their example, those of several features. The row of what has no value,
+// whose rank is -1, lies before that of the first rank.
+struct RankTargets {
+    float* const* histograms;
+    const std::int32_t* const* ranks;  // by feature and example
+    std::size_t features;
+    const std::int32_t* examples;  // by row
+    std::size_t pitch;
+};
+
 // Which labels' gradients, times the weight, are multiplied to give the numbers of a row. Instead of a second label:
 struct RowFactors {
     static constexpr std::int32_t kAlone = -1, kSize = -2;  // the first one alone, or its absolute value
@@ -197,6 +207,10 @@ struct Kernels {
                              double noise, double* residual);
     // Residuals at a head as rows of residual_row_size numbers in single precision; head: padded to 16.
     void (*pack_residuals)(const PackTask& task, const float* head, float* rows);
+    // Adds rows, or parts of them, to histograms; width: of the part, size: of whole rows. Ranks of examples that lie `ahead`
+    // of each one in memory are asked for.
+    void (*add_ranked_rows)(const float* rows, std::size_t count, std::size_t width, std::size_t size,
+                            const RankTargets& targets, std::size_t ahead);
     // Bounds for the region with these sums, or `whole - part` if there is a part. additive: of everything covered; binned:
     // with label bins only `upper` is known. rounding: how far the last sums of the two may be off, relative to the sizes
     // of what was added up.
@@ -384,7 +398,7 @@ constexpr std::size_t leap_scratch_size(std::size_t labels, bool joint, std::siz
 }
 
 // Floats in a row of residuals (see residuals.hpp): its sections are not padded.
-constexpr std::size_t residual_row_size(std::size_t labels) { return padded_floats(2 * labels + 2); }
+constexpr std::size_t residual_row_size(std::size_t labels) { return padded_floats(2 * labels + 3); }
 
 constexpr std::size_t diagonal_row_size(std::size_t labels) { return padded_floats(2 * labels); }
 

@@ -1,11 +1,11 @@
-// Bounds on the quality of a candidate in joint form from histograms: 2 K + 2 sums per value of a feature.
+// Bounds on the quality of a candidate in joint form from histograms: 2 K + 3 sums per value of a feature.
 //
 // For a given head x a region has the residual r = -g - (H + l2 I) x, and the head alone gains f = -(g.x + x^T (H + l2 I) x
 // / 2) = (r.x - g.x) / 2. The best gain of the region is f + r^T A^-1 r / 2, and as A lies between diag(e + l2) and
 // diag(d + l2) (see profiles.hpp), it lies between f + sum r^2 / (d + l2) / 2 and f + sum r^2 / (e + l2) / 2. Here d is not
 // added up: no region has more of it than the whole, nor more than its mass, the sum of |g| over examples and labels. For
 // x = 0 the upper bound also holds with label bins, however labels are grouped. A row is what an example adds to all that
-// but for the L2 terms: r, e, g.x and the mass. Cost per example: 4 K multiply-adds to make it, 2 K additions per feature.
+// but for the L2 terms: r, e, g.x, the mass, and a 1 that counts it. Cost per example: 4 K multiply-adds to make it, 2 K additions per feature.
 #pragma once
 
 #include "simd.hpp"
@@ -39,6 +39,7 @@ inline void pack_residuals_of(const PackTask& task, const float* head, float* ro
         }
         row[2 * labels] = weight * along;
         row[2 * labels + 1] = weight * (1.0f - slack + kOff);
+        row[2 * labels + 2] = 1.0f;
     }
 }
 
@@ -47,6 +48,36 @@ void pack_residuals(const PackTask& task, const float* head, float* rows) {
         case 1: return pack_residuals_of<1>(task, head, rows);
         case 2: return pack_residuals_of<2>(task, head, rows);
         default: return pack_residuals_of<0>(task, head, rows);
+    }
+}
+
+// A row stays in registers while it is added to the histograms of all features. kVectors: of the part; 0 if there are many.
+template <std::size_t kVectors>
+inline void add_ranked_rows_of(const float* rows, std::size_t count, std::size_t width, std::size_t size,
+                               const RankTargets& targets, std::size_t ahead) {
+    for (std::size_t m = 0; m < count; ++m) {
+        const float* const row = rows + m * size;
+        const std::ptrdiff_t example = targets.examples[m];
+        VecF numbers[kVectors > 0 ? kVectors : 1];
+        for (std::size_t v = 0; v < kVectors; ++v) numbers[v] = load(row + kWide * v);
+        for (std::size_t f = 0; f < targets.features; ++f) {
+            const std::int32_t* const rank = targets.ranks[f] + example;
+            __builtin_prefetch(rank + ahead);
+            float* const target = targets.histograms[f] + *rank * static_cast<std::ptrdiff_t>(targets.pitch);
+            for (std::size_t v = 0; v < kVectors; ++v) store(target + kWide * v) += numbers[v];
+            for (std::size_t c = 0; kVectors == 0 && c < width; c += kWide) store(target + c) += load(row + c);
+        }
+    }
+}
+
+void add_ranked_rows(const float* rows, std::size_t count, std::size_t width, std::size_t size,
+                     const RankTargets& targets, std::size_t ahead) {
+    switch (width / kWide) {
+        case 1: return add_ranked_rows_of<1>(rows, count, width, size, targets, ahead);
+        case 2: return add_ranked_rows_of<2>(rows, count, width, size, targets, ahead);
+        case 3: return add_ranked_rows_of<3>(rows, count, width, size, targets, ahead);
+        case 4: return add_ranked_rows_of<4>(rows, count, width, size, targets, ahead);
+        default: return add_ranked_rows_of<0>(rows, count, width, size, targets, ahead);
     }
 }
 
