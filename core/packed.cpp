@@ -127,7 +127,7 @@ void PackedRows::add_up_directly(const Gradients& gradients, const std::vector<d
             const PackTargets targets{histograms.data() + tile * features.size(), slots.data(), features.size(), first,
                                       features.front()->histogram().pitch()};
             PackTask own = task;
-            if (tile > 0) own.ahead = nullptr;  // by then they are near
+            if (tile > 0) own.following = 0;  // by then they are near
             active_kernels().add_packed_sums(own, factors, targets, tile * kVectors,
                                              std::min(vectors, (tile + 1) * kVectors));
         });

@@ -43,6 +43,7 @@ public:
     T* row(std::int32_t example) { return values_.data() + static_cast<std::size_t>(example) * stride_; }
     const T* row(std::int32_t example) const { return values_.data() + static_cast<std::size_t>(example) * stride_; }
     bool empty() const { return values_.empty(); }
+    std::size_t stride() const { return stride_; }
     std::size_t row_bytes() const { return stride_ * sizeof(T); }
     // Whether there are more than the nearer caches hold.
     bool far() const {
@@ -106,6 +107,7 @@ public:
     }
     double* probabilities(std::int32_t example) { return probabilities_.row(example); }
     const double* probabilities(std::int32_t example) const { return probabilities_.row(example); }
+    const double* slacks() const { return slack_.data(); }
     double slack(std::int32_t example) const { return slack_[static_cast<std::size_t>(example)]; }
     // To be called after a row has changed.
     void update_rounded(std::int32_t example, std::size_t labels) {

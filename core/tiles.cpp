@@ -5,28 +5,24 @@ namespace labelboost {
 PackTask PackBatch::gather(const Gradients& gradients, const std::vector<double>& weights,
                            std::span<const std::int32_t> examples, std::size_t begin, std::size_t end,
                            std::size_t labels) {
-    constexpr std::size_t kAhead = 64;
-    const std::size_t padded = padded_floats(labels), count = end - begin;
-    const bool far = gradients.rounded() && gradients.rows<float>().far();
-    if (!gradients.rounded()) rounded_.resize(count * padded, 0.0f);
-    rows_.resize(count);
-    ahead_.resize(count);
-    weights_.resize(count);
-    slacks_.resize(count);
-    for (std::size_t m = 0; m < count; ++m) {
-        const std::int32_t example = examples[begin + m];
-        weights_[m] = static_cast<float>(weights[static_cast<std::size_t>(example)]);
-        slacks_[m] = static_cast<float>(gradients.slack(example));
-        if (gradients.rounded()) {
-            rows_[m] = gradients.rounded_row(example);
-            ahead_[m] = gradients.rounded_row(examples[std::min(begin + m + kAhead, examples.size() - 1)]);
-            continue;
-        }
-        float* const rounded = rounded_.data() + m * padded;
-        for (std::size_t k = 0; k < labels; ++k) rounded[k] = static_cast<float>(gradients.row(example)[k]);
-        rows_[m] = rounded;
+    PackTask task{examples.data() + begin, end - begin, 0, nullptr, 0, false, weights.data(), gradients.slacks(), labels};
+    if (gradients.rounded()) {
+        const LabelRows<float>& rows = gradients.rows<float>();
+        task.gradients = rows.row(0);
+        task.stride = rows.stride();
+        if (rows.far()) task.following = examples.size() - end;
+        return task;
     }
-    return {count, rows_.data(), weights_.data(), slacks_.data(), labels, far ? ahead_.data() : nullptr};
+    task.packed = true;
+    task.stride = padded_floats(labels);
+    rounded_.resize(task.count * task.stride, 0.0f);
+    for (std::size_t m = 0; m < task.count; ++m) {
+        const double* const exact = gradients.row(task.examples[m]);
+        std::transform(exact, exact + labels, rounded_.begin() + static_cast<std::ptrdiff_t>(m * task.stride),
+                       [](double gradient) { return static_cast<float>(gradient); });
+    }
+    task.gradients = rounded_.data();
+    return task;
 }
 
 void TiledRows::make_room(std::size_t count) {

@@ -23,13 +23,11 @@ using FloatVector = AlignedVectorOf<float>;
 // Some examples as the kernels want them.
 class PackBatch {
 public:
-    // Those from number `begin` on; examples: all that will be asked for, one after the other.
+    // Those from number `begin` on; examples: all that will be asked for, one after the other. Valid until the next call.
     PackTask gather(const Gradients& gradients, const std::vector<double>& weights,
                     std::span<const std::int32_t> examples, std::size_t begin, std::size_t end, std::size_t labels);
 
 private:
-    std::vector<const float*> rows_, ahead_;
-    std::vector<float> weights_, slacks_;
     FloatVector rounded_;  // where gradients are in double precision only
 };
 

@@ -42,14 +42,30 @@ struct Tiles {
 // apart would compete for the same places in the cache.
 constexpr std::size_t histogram_pitch(std::size_t size) { return size | 16; }
 
-// Examples that become rows.
+// Examples that become rows. Kernels look everything up themselves: to hand it to them would be half of the work.
 struct PackTask {
+    const std::int32_t* examples;
     std::size_t count;
-    const float* const* gradients;  // padded to 16
-    const float* weights;
-    const float* slacks;
+    std::size_t following;  // examples behind these, which will be needed next; 0 where all are near
+    const float* gradients;     // padded to 16, so many numbers apart:
+    std::size_t stride;
+    bool packed;  // those of the given examples only, one after the other
+    const double* weights;  // by example
+    const double* slacks;
     std::size_t labels;
-    const float* const* ahead;  // gradients that will be needed next, as many, or null where they are near
+
+    [[gnu::always_inline]] const float* gradient(std::size_t m) const {
+        return gradients + (packed ? m : static_cast<std::size_t>(examples[m])) * stride;
+    }
+    [[gnu::always_inline]] float weight(std::size_t m) const { return static_cast<float>(weights[examples[m]]); }
+    [[gnu::always_inline]] float slack(std::size_t m) const { return static_cast<float>(slacks[examples[m]]); }
+    // Asks for what a later example needs, one at a time, so that it arrives while there is something else to do.
+    [[gnu::always_inline]] void prefetch_ahead(std::size_t m) const {
+        constexpr std::size_t kAhead = 64;
+        if (m + kAhead >= count + following) return;
+        const float* const later = gradients + static_cast<std::size_t>(examples[m + kAhead]) * stride;
+        for (std::size_t c = 0; c < labels; c += 16) __builtin_prefetch(later + c);
+    }
 };
 
 // Histograms that rows are added to, those of several features: by example and feature, to the row of a slot.

@@ -29,10 +29,10 @@ void pack_joint(const double* gradient, double weight, std::size_t labels, float
 void pack_diagonal(const PackTask& task, float* rows) {
     const std::size_t labels = task.labels, size = diagonal_row_size(labels);
     for (std::size_t m = 0; m < task.count; ++m) {
-        const float* const gradient = task.gradients[m];
-        const float weight = task.weights[m];
+        const float* const gradient = task.gradient(m);
+        const float weight = task.weight(m);
         float* const row = rows + m * size;
-        prefetch_ahead(task, m);
+        task.prefetch_ahead(m);
         for (std::size_t c = 0; c < labels; c += kWide) store_anywhere(row + c, weight * load(gradient + c));
         for (std::size_t c = 0; c < labels; c += kWide) {
             const VecF g = absolute(load(gradient + c));
@@ -63,7 +63,7 @@ inline void add_packed_vectors(const PackTask& task, std::size_t m, const RowFac
     VecF row[kTiles];
     for (std::size_t t = 0; t < kTiles; ++t) {
         const bool mixed = kWide * (first + t) < 2 * task.labels;
-        row[t] = packed_vector<kCount>(task.gradients[m], task.weights[m], factors, first + t, mixed);
+        row[t] = packed_vector<kCount>(task.gradient(m), task.weight(m), factors, first + t, mixed);
     }
     const std::size_t features = targets.features;
     for (std::size_t f = 0; f < features; ++f) {
@@ -77,7 +77,7 @@ inline void add_packed_sums_of(const PackTask& task, const RowFactors& factors, 
                                std::size_t begin, std::size_t end) {
     constexpr std::size_t kTogether = 4;
     for (std::size_t m = 0; m < task.count; ++m) {
-        prefetch_ahead(task, m);
+        task.prefetch_ahead(m);
         std::size_t t = begin;
         for (; t + kTogether <= end; t += kTogether) {
             add_packed_vectors<kCount, kTogether>(task, m, factors, targets, t, t - begin);

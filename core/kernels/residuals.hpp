@@ -22,10 +22,10 @@ inline void pack_residuals_of(const PackTask& task, const float* head, float* ro
     const std::size_t labels = task.labels, size = residual_row_size(labels);
     const std::size_t end = kVectors > 0 ? kWide * kVectors : labels;
     for (std::size_t m = 0; m < task.count; ++m) {
-        const float* const gradient = task.gradients[m];
-        const float weight = task.weights[m], slack = task.slacks[m], weighted_slack = weight * slack;
+        const float* const gradient = task.gradient(m);
+        const float weight = task.weight(m), slack = task.slack(m), weighted_slack = weight * slack;
         float* const row = rows + m * size;
-        prefetch_ahead(task, m);
+        task.prefetch_ahead(m);
         VecF products = {};
         for (std::size_t c = 0; c < end; c += kWide) products += load(gradient + c) * load(head + c);
         const float along = sum(products), kept = weight * (1.0f - along);

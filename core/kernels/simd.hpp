@@ -67,11 +67,6 @@ inline Vec load_doubles(const float* p) {
     return __builtin_convertvector(x, Vec);
 #endif
 }
-// Asks for the row of a later example, one at a time, so that it arrives while there is something else to do.
-inline void prefetch_ahead(const PackTask& task, std::size_t m) {
-    if (task.ahead == nullptr) return;
-    for (std::size_t c = 0; c < task.labels; c += 16) __builtin_prefetch(task.ahead[m] + c);
-}
 inline VecF load_anywhere(const float* p) {
     VecF x;
     __builtin_memcpy(&x, p, sizeof(x));
