@@ -161,16 +161,20 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
     for (Scratch& scratch : scratch_) scratch.packed.begin(noise, scratch.screening.task(noise, scratch.activity));
     AlignedVector sums(size, 0.0);
     FloatVector total(size);
-    const auto bytes = [&](std::size_t i) { return packed_[i].histogram_rows() * size * sizeof(float); };
+    const auto bytes = [&](std::size_t i) { return packed_[i].histogram_rows() * packed_rows_.histogram_size() * sizeof(float); };
     for_each_group(suitable, bytes, [&](std::span<const std::size_t> group) {
         const bool first_group = group.data() == suitable.data();
-        run_group(task, group, [&](std::size_t i, Scratch&) { packed_[i].clear(size, packed_rows_.tile_width()); });
-        if (packed_rows_.direct()) {
-            const ActivityScope summing(activity(), Activity::summing);
-            std::vector<PackedFeature*> features;
-            for (const std::size_t i : group) features.push_back(&packed_[i]);
-            packed_rows_.add_up_directly(task.gradients, coverage.weights, coverage.sample, features, pool_,
-                                         task.interrupt);
+        run_group(task, group, [&](std::size_t i, Scratch&) { packed_[i].clear(packed_rows_); });
+        if (packed_rows_.sorted()) {
+            PackBatch batch;
+            const PackTask examples = batch.gather(task.gradients, coverage.weights, coverage.sample, 0, count, form_.labels);
+            const std::size_t parts = pool_.in_use();
+            pool_.run(parts * group.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+                const ActivityScope summing(scratch_[thread].activity, Activity::summing);
+                PackedFeature& feature = packed_[group[number / parts]];
+                feature.add_sorted(examples, feature.boundary(number % parts, parts),
+                                   feature.boundary(number % parts + 1, parts), scratch_[thread].sorting, task.interrupt);
+            });
         } else {
             add_up_in_chunks(
                 packed_rows_, count, chunk, packed_rows_.period(fewest_values), group.size(), pool_, task.interrupt,
@@ -191,7 +195,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
         run_group(task, group, [&](std::size_t i, Scratch& scratch) {
             const ActivityScope evaluating(scratch.activity, Activity::evaluating);
             if (!settings_.trees) {
-                packed_[i].walk_exactly(scratch.packed);
+                packed_[i].walk_exactly(scratch.packed, packed_rows_.scored_places());
                 return;
             }
             if (places[i].missing == Missing::right && !packed_[i].any_missing()) return;

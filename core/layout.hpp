@@ -100,6 +100,31 @@ struct ResidualLayout {
     constexpr std::size_t size() const { return 2 * padded + kLanes; }
 };
 
+// The joint form in single precision, as it can be added up in registers: gradients, their sizes, then the Gram matrix in
+// columns of sixteen, each from the row of its first one on, in tiles of eight rows.
+struct SortedSums {
+    static constexpr std::size_t kColumns = 16, kRows = 8;
+    std::size_t labels;
+    std::size_t padded;
+
+    explicit constexpr SortedSums(std::size_t k) : labels(k), padded(padded_floats(k)) {}
+    constexpr std::size_t gradient() const { return 0; }
+    constexpr std::size_t additive() const { return padded; }
+    // Row `row` of the columns from number `column` on, a multiple of sixteen.
+    constexpr std::size_t row(std::size_t column, std::size_t row) const {
+        const std::size_t before = column / kColumns;
+        const std::size_t rows_before = before * padded_size(labels) - kColumns * (before * (before - 1) / 2);
+        return 2 * padded + kColumns * (rows_before + row - column);
+    }
+    // i <= j
+    constexpr std::size_t product(std::size_t i, std::size_t j) const {
+        return row(i / kColumns * kColumns, j) + i % kColumns;
+    }
+    constexpr std::size_t size() const {
+        return row((labels - 1) / kColumns * kColumns, padded_size(labels));
+    }
+};
+
 // How labels are grouped: a ratio of the labels of a sign, or (ratio == 0) a fixed number per sign.
 struct BinSettings {
     double ratio = 0.0;

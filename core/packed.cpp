@@ -36,30 +36,27 @@ Tiles PackedRows::tiles_for(const Form& form, const Settings& settings) {
 PackedRows::PackedRows(const Form& form, const Settings& settings)
     : TiledRows(tiles_for(form, settings)), form_(form) {
     if (!possible(form, settings)) return;
-    sums_ = !settings.trees && form.joint;
+    sorted_ = !settings.trees && form.joint;
     diagonal_ = !settings.trees && !form.joint;
     capacity_ = diagonal_ ? kChunk : std::min(kBytes / sizeof(float) / tiles().size, kMostExamples);
-    if (sums_) find_factors();
+    if (sorted_) find_scored_places();
 }
 
-// In the order of WideJoint.
-void PackedRows::find_factors() {
-    const auto labels = static_cast<std::int32_t>(form_.labels);
-    const auto put = [&](std::int32_t first, std::int32_t second) {
-        first_factors_.push_back(first);
-        second_factors_.push_back(second);
-    };
-    for (std::int32_t k = 0; k < labels; ++k) put(k, RowFactors::kAlone);
-    for (std::int32_t k = 0; k < labels; ++k) put(k, RowFactors::kSize);
-    for (std::int32_t i = 0; i < labels; ++i) {
-        for (std::int32_t j = i; j < labels; ++j) put(i, j);
+// In the order of WideJoint; the padding may be anything.
+void PackedRows::find_scored_places() {
+    const SortedSums sums(form_.labels);
+    const auto put = [&](std::size_t place) { scored_places_.push_back(static_cast<std::int32_t>(place)); };
+    for (std::size_t k = 0; k < form_.labels; ++k) put(sums.gradient() + k);
+    for (std::size_t k = 0; k < form_.labels; ++k) put(sums.additive() + k);
+    for (std::size_t i = 0; i < form_.labels; ++i) {
+        for (std::size_t j = i; j < form_.labels; ++j) put(sums.product(i, j));
     }
-    while (first_factors_.size() < tiles().size) put(0, 0);
+    scored_places_.resize(tiles().size, 0);
 }
 
 bool PackedRows::suits(const Column& column, std::size_t examples) const {
     constexpr std::size_t kMostRanks = 1024, kFewestExamples = 4 * kChunk;
-    const bool rules = sums_ || diagonal_;
+    const bool rules = sorted_ || diagonal_;
     if (column.nominal || (diagonal_ && examples < kFewestExamples)) return false;
     if (column.rank_of.empty()) return !rules && examples <= capacity_;
     return column.ranks() <= kMostRanks && (!rules || Listing::counting_pays(column, examples));
@@ -67,14 +64,6 @@ bool PackedRows::suits(const Column& column, std::size_t examples) const {
 
 void PackedRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                       std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
-    if (sums_) {
-        batches_.resize(pool.size());
-        TiledRows::fill(examples.size(), pool, interrupt,
-                        [&](std::size_t begin, std::size_t end, std::size_t thread, float* rows) {
-                            store_sums(batches_[thread].gather(gradients, weights, examples, begin, end, form_.labels), rows);
-                        });
-        return;
-    }
     if (diagonal_) {
         batches_.resize(pool.size());
         TiledRows::fill(examples.size(), pool, interrupt,
@@ -92,50 +81,6 @@ void PackedRows::fill(const Gradients& gradients, const std::vector<double>& wei
                             pack(gradients, examples[i], weight, scratch_[thread], rows);
                         }
                     });
-}
-
-// The kernel adds rows to histograms, here to one with an empty row for each example.
-void PackedRows::store_sums(const PackTask& task, float* rows) const {
-    std::int32_t slots[kPart];
-    std::iota(slots, slots + task.count, 0);
-    std::fill_n(rows, task.count * tiles().size, 0.0f);
-    const std::int32_t* const slots_of_all = slots;
-    active_kernels().add_packed_sums(task, {first_factors_.data(), second_factors_.data()},
-                                     {&rows, &slots_of_all, 1, 0, tiles().size}, 0, tiles().size / 16);
-}
-
-// Threads share the numbers of a row, so that every sum is added up by one of them, whatever their number. Tiles of the
-// histograms of several features stay in the second-level cache.
-void PackedRows::add_up_directly(const Gradients& gradients, const std::vector<double>& weights,
-                                 std::span<const std::int32_t> examples, std::span<PackedFeature* const> features,
-                                 ThreadPool& pool, Interrupt& interrupt) {
-    constexpr std::size_t kTogether = 2048, kVectors = kDirectWidth / 16;
-    const std::size_t vectors = tiles().size / 16, tile_count = (vectors + kVectors - 1) / kVectors;
-    std::vector<float*> histograms;  // by tile and feature
-    for (std::size_t t = 0; t < tile_count; ++t) {
-        for (PackedFeature* const feature : features) histograms.push_back(feature->histogram().tile(t));
-    }
-    std::vector<const std::int32_t*> slots;
-    for (const PackedFeature* const feature : features) slots.push_back(feature->slots());
-    const RowFactors factors{first_factors_.data(), second_factors_.data()};
-    batches_.resize(1);
-    std::size_t open = 0;
-    for (std::size_t first = 0; first < examples.size(); first += kTogether) {
-        const std::size_t last = std::min(examples.size(), first + kTogether);
-        const PackTask task = batches_[0].gather(gradients, weights, examples, first, last, form_.labels);
-        pool.run(tile_count, interrupt, [&](std::size_t tile, std::size_t) {
-            const PackTargets targets{histograms.data() + tile * features.size(), slots.data(), features.size(), first,
-                                      features.front()->histogram().pitch()};
-            PackTask own = task;
-            if (tile > 0) own.following = 0;  // by then they are near
-            active_kernels().add_packed_sums(own, factors, targets, tile * kVectors,
-                                             std::min(vectors, (tile + 1) * kVectors));
-        });
-        open += kTogether;
-        if (open < kMostExamples || last == examples.size()) continue;
-        open = 0;
-        pool.run(features.size(), interrupt, [&](std::size_t f, std::size_t) { features[f]->settle(); });
-    }
 }
 
 void PackedRows::pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch,
@@ -169,7 +114,7 @@ std::size_t PackedRows::period(std::size_t fewest_values) const {
 bool PackedRows::pays(std::size_t examples, std::size_t listed, std::size_t splits) const {
     // To make a row takes two passes over the labels; it saves one per listed example and four per split.
     if (form_.flat) return 2 * examples < listed + 4 * splits;
-    if (!form_.joint || sums_) return true;
+    if (!form_.joint || sorted_) return true;
     const auto labels = static_cast<double>(form_.labels);
     const double pairs = form_.sets != nullptr ? static_cast<double>(form_.sets->pairs()) : 0.0;
     const double solving = labels * labels * labels / 3.0;
@@ -317,15 +262,68 @@ void PackedFeature::walk(const FloatVector& total, bool missing_left, bool missi
     }
 }
 
-void PackedFeature::walk_exactly(PackedScorer& scorer) {
-    histogram_.settle();
+std::size_t PackedFeature::boundary(std::size_t number, std::size_t parts) const {
+    const auto wanted = static_cast<std::uint32_t>(number * present() / parts);
+    if (number == parts) return counts_.size();
+    return static_cast<std::size_t>(std::ranges::lower_bound(counts_before_, wanted) - counts_before_.begin());
+}
+
+// Whatever the part, an example is sorted with the same others, so that sums do not depend on the number of threads.
+void PackedFeature::add_sorted(const PackTask& examples, std::size_t begin, std::size_t end, SortScratch& scratch,
+                               Interrupt& interrupt) {
+    constexpr std::size_t kTogether = 8192;
+    const Kernels& kernels = active_kernels();
+    const std::size_t padded = padded_floats(examples.labels);
+    scratch.gradients.resize(std::min(kTogether, examples.count) * padded);
+    scratch.weights.resize(std::min(kTogether, examples.count));
+    std::size_t open = 0;
+    const auto is_own = [&](std::size_t slot) { return slot >= begin && slot < end; };
+    for (std::size_t first = 0; first < examples.count; first += kTogether) {
+        const std::size_t last = std::min(examples.count, first + kTogether);
+        scratch.next.assign(end + 1, 0);
+        for (std::size_t m = first; m < last; ++m) {
+            const auto slot = static_cast<std::size_t>(slot_[m]);
+            if (is_own(slot)) ++scratch.next[slot + 1];
+        }
+        std::partial_sum(scratch.next.begin(), scratch.next.end(), scratch.next.begin());
+        for (std::size_t m = first; m < last; ++m) {
+            const auto slot = static_cast<std::size_t>(slot_[m]);
+            if (!is_own(slot)) continue;
+            const std::size_t place = scratch.next[slot]++;
+            examples.prefetch_ahead(m);
+            std::copy_n(examples.gradient(m), padded, scratch.gradients.data() + place * padded);
+            scratch.weights[place] = examples.weight(m);
+        }
+        std::size_t place = 0;
+        for (std::size_t slot = begin; slot < end; ++slot) {
+            const std::size_t count = scratch.next[slot] - place;
+            if (count == 0) continue;
+            kernels.add_sorted_sums(histogram_.row(slot), scratch.gradients.data() + place * padded,
+                                    scratch.weights.data() + place, count, examples.labels);
+            place += count;
+        }
+        interrupt.check();
+        open += kTogether;
+        if (open < PackedRows::kMostExamples && last < examples.count) continue;
+        open = 0;
+        histogram_.settle_rows(begin, end);
+    }
+}
+
+void PackedFeature::walk_exactly(PackedScorer& scorer, std::span<const std::int32_t> places) {
+    if (places.empty()) histogram_.settle();
     left_.resize(splits());
     right_.resize(splits());
     AlignedVector sums(histogram_.size());
     const auto put = [&](std::size_t slot, float* quality) {
         histogram_.add_exact_row(slot, sums.data());
         float* const row = scorer.next();
-        for (std::size_t c = 0; c < sums.size(); ++c) row[c] = static_cast<float>(sums[c]);
+        if (places.empty()) {
+            for (std::size_t c = 0; c < sums.size(); ++c) row[c] = static_cast<float>(sums[c]);
+        }
+        for (std::size_t c = 0; c < places.size(); ++c) {
+            row[c] = static_cast<float>(sums[static_cast<std::size_t>(places[c])]);
+        }
         scorer.add(quality);
     };
     for (std::size_t s = 0; s < splits(); ++s) put(s, &left_[s]);

@@ -3,8 +3,8 @@
 //
 // A node's examples are turned into rows (kernels/packed.hpp) once, whatever the number of features; a feature then adds up
 // the rows by value, and walks along its values from both ends. Rows are made for so many examples at a time as fit into
-// a buffer of fixed size, so there is nothing of size examples x labels x labels. For rules, where few features are left
-// by then, rows are never stored, but added to all of them at once.
+// a buffer of fixed size, so there is nothing of size examples x labels x labels. For rules in joint form, where few
+// features are left by then, there are no rows: some examples at a time are sorted by value and added up in registers.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,6 @@
 
 namespace labelboost {
 
-class PackedFeature;
-
 class PackedRows : public TiledRows {
 public:
     // Of more examples the rounding errors of sums in single precision would be too large.
@@ -35,38 +33,32 @@ public:
     bool suits(const Column& column, std::size_t examples) const;
     // How many rows there can be at a time.
     std::size_t capacity() const { return capacity_; }
-    // Whether rows are added up without being stored.
-    bool direct() const { return sums_; }
+    // Whether examples are sorted and added up without being made rows.
+    bool sorted() const { return sorted_; }
+    // Of what is added up.
+    std::size_t histogram_size() const { return sorted_ ? SortedSums(form_.labels).size() : tiles().size; }
+    // If sorted: where the numbers of a row that is to be scored stand in such sums.
+    std::span<const std::int32_t> scored_places() const { return scored_places_; }
     // After so many examples histograms whose features have at least so many values are to be settled.
     std::size_t period(std::size_t fewest_values) const;
-    // Of the tiles of histograms.
-    std::size_t tile_width() const { return sums_ ? std::min(tiles().size, kDirectWidth) : tiles().size; }
-
     // Whether to screen with rows pays for a node with so many examples; listed, splits: of all features together.
     bool pays(std::size_t examples, std::size_t listed, std::size_t splits) const;
 
     void fill(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
               ThreadPool& pool, Interrupt& interrupt);
-    // If direct: adds up the rows of all examples in the histograms of features.
-    void add_up_directly(const Gradients& gradients, const std::vector<double>& weights,
-                         std::span<const std::int32_t> examples, std::span<PackedFeature* const> features,
-                         ThreadPool& pool, Interrupt& interrupt);
 
 private:
-    static constexpr std::size_t kDirectWidth = 64;
-
     static Tiles tiles_for(const Form& form, const Settings& settings);
-    void store_sums(const PackTask& task, float* rows) const;
-    void find_factors();
+    void find_scored_places();
     void pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch, float* out) const;
 
     Form form_;
-    bool sums_ = false;      // rows have the joint form for rules
+    bool sorted_ = false;    // joint form for rules
     bool diagonal_ = false;  // the diagonal one
     std::size_t capacity_ = 0;
-    std::vector<std::int32_t> first_factors_, second_factors_;  // of rows for rules
-    std::vector<AlignedVector> scratch_;                        // per thread
-    std::vector<PackBatch> batches_;                            // per thread
+    std::vector<std::int32_t> scored_places_;
+    std::vector<AlignedVector> scratch_;  // per thread
+    std::vector<PackBatch> batches_;      // per thread
 };
 
 // One per thread: scores rows, sixteen at a time.
@@ -99,6 +91,12 @@ private:
     float* targets_[kTogether] = {};
 };
 
+// Memory of a thread for examples that are sorted.
+struct SortScratch {
+    std::vector<std::uint32_t> next;  // by value: where its next example goes
+    FloatVector gradients, weights;
+};
+
 // The divisions of one feature, and what is known of them. Kept between nodes for its memory.
 class PackedFeature {
 public:
@@ -118,17 +116,22 @@ public:
     std::size_t listed() const { return slot_.size(); }
     // What the histogram will take, in rows.
     std::size_t histogram_rows() const { return counts_.size() + 1; }
-    void clear(std::size_t size, std::size_t width) { histogram_.clear(size, histogram_rows(), width); }
-    TiledHistogram& histogram() { return histogram_; }
-    // By example of the node, if all are listed.
-    const std::int32_t* slots() const { return slot_.data(); }
+    void clear(const PackedRows& rows) {
+        histogram_.clear(rows.histogram_size(), histogram_rows(), rows.histogram_size());
+        if (rows.sorted()) histogram_.make_room_to_settle();
+    }
     void settle() { histogram_.settle(); }
+    // Where to cut the values in parts with about as many examples each; parts: how many, number: of a boundary between them.
+    std::size_t boundary(std::size_t number, std::size_t parts) const;
+    // Adds up the examples of the node with values from `begin` to `end`; all must be listed.
+    void add_sorted(const PackTask& examples, std::size_t begin, std::size_t end, SortScratch& scratch,
+                    Interrupt& interrupt);
     // Adds a tile of the rows of the node's examples from number `first` on.
     void add(const PackedRows& rows, std::size_t first, std::size_t tile);
     // Scores both parts of every division, with missing values on the left, on the right or nowhere. total: of all rows.
     void walk(const FloatVector& total, bool missing_left, bool missing_right, PackedScorer& scorer);
-    // The same for rules, with sums in double precision.
-    void walk_exactly(PackedScorer& scorer);
+    // The same for rules, with sums in double precision; places: of the numbers to be scored, or empty if those are all.
+    void walk_exactly(PackedScorer& scorer, std::span<const std::int32_t> places);
 
     std::size_t before(std::size_t split, bool missing_left) const {
         return counts_before_[split] + (missing_left ? missing_count_ : 0);

@@ -193,6 +193,7 @@ private:
         Missing missing_side = Missing::dropped;
         PackedScorer packed;
         ResidualAdder residuals;
+        SortScratch sorting;
         ActivityMark activity;
 
         Scratch(const Form& form, const Settings& settings, std::size_t row_size)

@@ -46,8 +46,14 @@ std::size_t TiledRows::tile_width() const {
 }
 
 void TiledHistogram::settle() {
-    exact_.resize(values_.size(), 0.0);
-    for (std::size_t i = 0; i < exact_.size(); ++i) {
+    make_room_to_settle();
+    settle_numbers(0, exact_.size());
+}
+
+void TiledHistogram::settle_rows(std::size_t begin, std::size_t end) { settle_numbers(begin * pitch_, end * pitch_); }
+
+void TiledHistogram::settle_numbers(std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
         exact_[i] += static_cast<double>(values_[i]);
         values_[i] = 0.0f;
     }

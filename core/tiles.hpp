@@ -84,6 +84,9 @@ public:
     }
     // Goes on in double precision with what was added so far; when all has been added, `finish` rounds it.
     void settle();
+    // The same for some rows, in one piece each; threads may settle different ones, once there is room.
+    void make_room_to_settle() { exact_.resize(values_.size(), 0.0); }
+    void settle_rows(std::size_t begin, std::size_t end);
     void finish();
 
     std::size_t size() const { return size_; }
@@ -105,6 +108,7 @@ public:
     double exact_number(std::size_t slot, std::size_t place) const { return exact_[index(slot, place)]; }
 
 private:
+    void settle_numbers(std::size_t begin, std::size_t end);
     std::size_t index(std::size_t slot, std::size_t place) const {
         return place / width_ * tile_size_ + slot * pitch_ + place % width_;
     }

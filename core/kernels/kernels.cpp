@@ -66,7 +66,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     score_regions,
     pack_joint,
     pack_diagonal,
-    add_packed_sums,
+    add_sorted_sums,
     add_rows,
     add_floats,
     score_packed,

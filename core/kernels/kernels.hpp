@@ -68,19 +68,6 @@ struct PackTask {
     }
 };
 
-// Histograms that rows are added to, those of several features: by example and feature, to the row of a slot.
-struct PackTargets {
-    float* const* histograms;
-    const std::int32_t* const* slots;
-    std::size_t features;
-    std::size_t first;  // number of the first example among the slots
-    std::size_t pitch;
-
-    [[gnu::always_inline]] float* row(std::size_t feature, std::size_t m) const {
-        return histograms[feature] + static_cast<std::size_t>(slots[feature][first + m]) * pitch;
-    }
-};
-
 // Histograms that rows are added to by the rank of their example, those of several features. The row of what has no value,
 // whose rank is -1, lies before that of the first rank.
 struct RankTargets {
@@ -89,13 +76,6 @@ struct RankTargets {
     std::size_t features;
     const std::int32_t* examples;  // by row
     std::size_t pitch;
-};
-
-// Which labels' gradients, times the weight, are multiplied to give the numbers of a row. Instead of a second label:
-struct RowFactors {
-    static constexpr std::int32_t kAlone = -1, kSize = -2;  // the first one alone, or its absolute value
-    const std::int32_t* first;
-    const std::int32_t* second;
 };
 
 // What the part before a split has in addition to that of the split before: places in a list.
@@ -298,10 +278,10 @@ struct Kernels {
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
     // In diagonal form for rules: the gradients, then the diagonal of the Hessian, neither of them padded.
     void (*pack_diagonal)(const PackTask& task, float* rows);
-    // In joint form for rules, added to (tiles of) histograms at once: of each row the vectors of sixteen numbers
-    // from number `begin` on.
-    void (*add_packed_sums)(const PackTask& task, const RowFactors& factors, const PackTargets& targets,
-                            std::size_t begin, std::size_t end);
+    // In joint form for rules, in the order of SortedSums: sums += those of examples whose gradients, padded to 16, follow one
+    // another.
+    void (*add_sorted_sums)(float* sums, const float* gradients, const float* weights, std::size_t count,
+                            std::size_t labels);
     // Adds rows, or parts of them, to rows of a histogram: row i, or row numbers[i], to that of slots[i]. size: of whole
     // rows; pitch: of the histogram.
     void (*add_rows)(float* histogram, const std::int32_t* slots, const float* rows, const std::int32_t* numbers,

@@ -4,7 +4,8 @@
 // In joint form a row is a linear system without the L2 term, in the order of cholesky.hpp: for each label the upper
 // triangle's row of the Hessian, then the negative gradient; K (K + 3) / 2 numbers. Rows of sixteen regions are transposed
 // and solved side by side. In diagonal form it is the gradients, then the diagonal of the Hessian, both padded, but
-// not for rules; in flat form the weight, then the gradients. For rules in joint form a row has the sums of wide_sums.hpp.
+// not for rules; in flat form the weight, then the gradients. For rules in joint form a row has the sums of wide_sums.hpp,
+// and examples of the same value are added up one after the other.
 // Cost: K^2 / 32 vector operations to add a row, K^3 / 6 for sixteen systems.
 #pragma once
 
@@ -41,57 +42,32 @@ void pack_diagonal(const PackTask& task, float* rows) {
     }
 }
 
-// Sixteen numbers of a row in joint form for rules; there are at most kCount labels. mixed: some of the numbers are not
-// products.
-template <std::size_t kCount>
-inline VecF packed_vector(const float* gradient, float weight, const RowFactors& factors, std::size_t tile,
-                          bool mixed) {
-    VecFMask first, second;
-    __builtin_memcpy(&first, factors.first + kWide * tile, sizeof(first));
-    __builtin_memcpy(&second, factors.second + kWide * tile, sizeof(second));
-    const VecF scaled = weight * pick<kCount>(gradient, first);
-    if (!mixed) return scaled * pick<kCount>(gradient, second);
-    const VecFMask alone = second < 0;
-    const VecF product = scaled * select(alone, broadcast(1.0f), pick<kCount>(gradient, ~alone & second));
-    return select(second == RowFactors::kSize, absolute(product), product);
-}
-
-// Makes kTiles vectors, which stay in registers while they are added to the rows of all features.
-template <std::size_t kCount, std::size_t kTiles>
-inline void add_packed_vectors(const PackTask& task, std::size_t m, const RowFactors& factors,
-                               const PackTargets& targets, std::size_t first, std::size_t place) {
-    VecF row[kTiles];
-    for (std::size_t t = 0; t < kTiles; ++t) {
-        const bool mixed = kWide * (first + t) < 2 * task.labels;
-        row[t] = packed_vector<kCount>(task.gradient(m), task.weight(m), factors, first + t, mixed);
-    }
-    const std::size_t features = targets.features;
-    for (std::size_t f = 0; f < features; ++f) {
-        float* const target = targets.row(f, m) + kWide * place;
-        for (std::size_t t = 0; t < kTiles; ++t) store(target + kWide * t) += row[t];
-    }
-}
-
-template <std::size_t kCount>
-inline void add_packed_sums_of(const PackTask& task, const RowFactors& factors, const PackTargets& targets,
-                               std::size_t begin, std::size_t end) {
-    constexpr std::size_t kTogether = 4;
-    for (std::size_t m = 0; m < task.count; ++m) {
-        task.prefetch_ahead(m);
-        std::size_t t = begin;
-        for (; t + kTogether <= end; t += kTogether) {
-            add_packed_vectors<kCount, kTogether>(task, m, factors, targets, t, t - begin);
+// Elements stay in registers while examples are added.
+void add_sorted_sums(float* sums, const float* gradients, const float* weights, std::size_t count, std::size_t labels) {
+    const SortedSums layout(labels);
+    const std::size_t stride = layout.padded;
+    for (std::size_t c = 0; c < labels; c += kWide) {
+        VecF gradient = load(sums + layout.gradient() + c), additive = load(sums + layout.additive() + c);
+        for (std::size_t m = 0; m < count; ++m) {
+            const VecF g = weights[m] * load(gradients + m * stride + c);
+            gradient += g;
+            additive += absolute(g);
         }
-        for (; t < end; ++t) add_packed_vectors<kCount, 1>(task, m, factors, targets, t, t - begin);
+        store(sums + layout.gradient() + c) = gradient;
+        store(sums + layout.additive() + c) = additive;
     }
-}
-
-void add_packed_sums(const PackTask& task, const RowFactors& factors, const PackTargets& targets, std::size_t begin,
-                     std::size_t end) {
-    if (task.labels <= kWide) {
-        add_packed_sums_of<kWide>(task, factors, targets, begin, end);
-    } else {
-        add_packed_sums_of<2 * kWide>(task, factors, targets, begin, end);
+    for (std::size_t c = 0; c < labels; c += SortedSums::kColumns) {
+        for (std::size_t r = c; r < labels; r += SortedSums::kRows) {
+            float* const tile = sums + layout.row(c, r);
+            VecF total[SortedSums::kRows];
+            for (std::size_t i = 0; i < SortedSums::kRows; ++i) total[i] = load(tile + kWide * i);
+            for (std::size_t m = 0; m < count; ++m) {
+                const float* const g = gradients + m * stride;
+                const VecF columns = weights[m] * load(g + c);
+                for (std::size_t i = 0; i < SortedSums::kRows; ++i) total[i] += g[r + i] * columns;
+            }
+            for (std::size_t i = 0; i < SortedSums::kRows; ++i) store(tile + kWide * i) = total[i];
+        }
     }
 }
 
