@@ -39,11 +39,21 @@ std::span<const CandidatePair> select(std::span<const CandidatePair> pairs, Piec
 void FeatureCandidates::reset() {
     quality.clear();
     best = kInfinity;
-    screened = by_histogram = false;
+    screened = by_histogram = by_rank = false;
     contenders.clear();
     optimistic.clear();
     attained = kInfinity;
     checkpoints.clear();
+}
+
+std::pair<std::size_t, double> FeatureCandidates::first_up_to(double limit, bool trees) const {
+    if (by_rank) {
+        const auto found = std::ranges::find_if(contenders, [&](const Contender& c) { return c.quality <= limit; });
+        return {found->slot, found->quality};
+    }
+    std::size_t position = 0;
+    while (!(value(position, trees) <= limit)) ++position;
+    return {position, value(position, trees)};
 }
 
 void FeatureCandidates::join(const FeatureCandidates& other) {
@@ -320,6 +330,11 @@ bool FeatureCandidates::drop_all_behind(double limit) {
 }
 
 void Search::confirm(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const {
+    if (out.by_rank) {
+        blocked_[scratch.place].settle(ranked(task), settings_, kNoise * task.coverage.weight, out.contenders, scratch.some,
+                                       task.interrupt);
+        return;
+    }
     std::uint32_t last = 0;
     for (const auto& contender : out.contenders) last = std::max(last, contender.slot | 1U);
     Wanted& wanted = scratch.wanted;

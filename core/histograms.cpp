@@ -36,49 +36,54 @@ void Search::run_group(const Task& task, std::span<const std::size_t> group, con
               [&](std::size_t number, std::size_t thread) { work(group[number], scratch_[thread]); });
 }
 
-void Search::bound_by_histograms(const Task& task, const std::vector<Place>& places, std::span<const std::size_t> features,
-                                 std::vector<FeatureCandidates>& candidates) {
-    if (residuals_.size() < places.size()) residuals_.resize(places.size());
-    const auto bytes = [&](std::size_t i) {
-        return column(places[i]).ranks() * residual_row_size(form_.labels) * sizeof(float);
-    };
-    // Each thread has some of the features.
-    std::vector<std::span<const std::size_t>> groups;
-    const std::size_t share = (features.size() + pool_.in_use() - 1) / pool_.in_use();
-    for (std::size_t begin = 0; begin < features.size(); begin += share) {
-        for_each_group(features.subspan(begin, std::min(share, features.size() - begin)), bytes,
-                       [&](std::span<const std::size_t> group) { groups.push_back(group); });
-    }
-    pool_.run(groups.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
-        Scratch& scratch = scratch_[thread];
-        std::vector<ResidualHistogram*> histograms;
-        for (const std::size_t i : groups[number]) {
-            residuals_[i].start(column(places[i]), form_.labels);
-            histograms.push_back(&residuals_[i]);
-        }
-        {
-            const ActivityScope summing(scratch.activity, Activity::summing);
-            scratch.residuals.add_up(task.gradients, task.coverage.weights, task.coverage.sample, form_.labels,
-                                     residual_bounds_, histograms, task.interrupt);
-        }
-        for (const std::size_t i : groups[number]) {
-            scratch.own_listing.collect_counts(column(places[i]), residuals_[i].counts());
-            bound(task, scratch, residuals_[i], candidates[i]);
-        }
+// work(some of the features, scratch): each thread has its share.
+template <typename Work>
+void Search::for_each_share(std::span<const std::size_t> features, const Work& work, Interrupt& interrupt) {
+    const std::size_t shares = std::min(pool_.in_use(), features.size());
+    pool_.run(shares, interrupt, [&](std::size_t number, std::size_t thread) {
+        const std::size_t begin = number * features.size() / shares, end = (number + 1) * features.size() / shares;
+        work(features.subspan(begin, end - begin), scratch_[thread]);
     });
 }
 
+void Search::bound_by_histograms(const Task& task, const std::vector<Place>& places, std::span<const std::size_t> features,
+                                 std::vector<FeatureCandidates>& candidates) {
+    if (histograms_.size() < places.size()) histograms_.resize(places.size());
+    const auto bytes = [&](std::size_t i) {
+        return column(places[i]).ranks() * residual_row_size(form_.labels) * sizeof(float);
+    };
+    const auto bound_some = [&](std::span<const std::size_t> group, Scratch& scratch) {
+        std::vector<RankHistogram*> histograms;
+        for (const std::size_t i : group) {
+            residual_bounds_.start(histograms_[i], column(places[i]));
+            histograms.push_back(&histograms_[i]);
+        }
+        {
+            const ActivityScope summing(scratch.activity, Activity::summing);
+            residual_bounds_.add_up(task.gradients, task.coverage.weights, task.coverage.sample, histograms, scratch.adder,
+                                    task.interrupt);
+        }
+        for (const std::size_t i : group) {
+            scratch.own_listing.collect_counts(column(places[i]), histograms_[i].counts());
+            bound(task, scratch, histograms_[i], candidates[i]);
+        }
+    };
+    for_each_share(features, [&](std::span<const std::size_t> share, Scratch& scratch) {
+        for_each_group(share, bytes, [&](std::span<const std::size_t> group) { bound_some(group, scratch); });
+    }, task.interrupt);
+}
+
 // The candidates of a feature with this histogram, from which the listing was made.
-void Search::bound(const Task& task, Scratch& scratch, const ResidualHistogram& histogram, FeatureCandidates& out) const {
+void Search::bound(const Task& task, Scratch& scratch, const RankHistogram& histogram, FeatureCandidates& out) const {
     const ActivityScope evaluating(scratch.activity, Activity::evaluating);
     Listing& listing = scratch.own_listing;
-    const double rounding = histogram.rounding();
-    const std::size_t size = ResidualLayout(form_.labels).size();
+    const double rounding = residual_bounds_.rounding(histogram);
+    const std::size_t size = residual_bounds_.sums_size();
     out.by_histogram = true;
     out.quality.assign(2 * listing.splits(), kInfinity);
     out.optimistic.assign(out.quality.size(), kInfinity);
     AlignedVector part(size), removed(size), missing(size, 0.0);
-    histogram.add_missing_to(missing);
+    residual_bounds_.add_missing(histogram, missing);
     const auto note = [&](std::uint32_t slot, std::uint32_t count, const GainBounds& gain) {
         if (count < least_coverage()) return;
         out.optimistic[slot] = optimistic_quality(gain);
@@ -86,7 +91,7 @@ void Search::bound(const Task& task, Scratch& scratch, const ResidualHistogram& 
     };
     for (const CandidatePair& pair : listing.pairs()) {
         if (pair.starts_anew) std::fill(part.begin(), part.end(), 0.0);
-        histogram.add_to(static_cast<std::size_t>(listing.added_rank(pair)), part);
+        residual_bounds_.add_rank(histogram, static_cast<std::size_t>(listing.added_rank(pair)), part);
         for (std::size_t c = 0; c < size; ++c) removed[c] = part[c] + missing[c];
         note(pair.rest_slot(), pair.rest_count, residual_bounds_.rest_bounds(removed, rounding));
         note(pair.part_slot, pair.part_count, residual_bounds_.part_bounds(part, rounding));
@@ -224,6 +229,67 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                 }
             },
             candidates[i]);
+    }
+}
+
+// Not where sums in single precision are too far off for gains as small as these; it is not tried again for a while then.
+void Search::screen_blocks(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates) {
+    constexpr std::size_t kMostSkipped = 63;
+    const Coverage& coverage = task.coverage;
+    const std::size_t count = coverage.sample.size();
+    std::vector<std::size_t> suitable;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (!candidates[i].screened && BlockedFeature::pays(column(places[i]), count)) suitable.push_back(i);
+    }
+    if (suitable.empty()) return;
+    if (blocks_skipped_ < blocks_to_skip_) {
+        ++blocks_skipped_;
+        return;
+    }
+    blocks_skipped_ = 0;
+    if (blocked_.size() < places.size()) blocked_.resize(places.size());
+    const double noise = kNoise * coverage.weight;
+    std::vector<double> reached(places.size(), 0.0);
+    for_each_share(suitable, [&](std::span<const std::size_t> share, Scratch& scratch) {
+        std::vector<RankHistogram*> histograms;
+        for (const std::size_t i : share) {
+            blocked_[i].start(column(places[i]), count, form_.labels);
+            histograms.push_back(&blocked_[i].histogram());
+        }
+        const ActivityScope summing(scratch.activity, Activity::summing);
+        BlockedFeature::add_up(task.gradients, coverage.weights, coverage.sample, form_.labels, histograms, scratch.adder,
+                               task.interrupt);
+        for (const std::size_t i : share) reached[i] = blocked_[i].find_bounds(settings_, noise, least_coverage());
+    }, task.interrupt);
+    const double gain = std::max(-reach(task, candidates), *std::ranges::max_element(reached));
+    struct Block {
+        std::size_t place, number;
+        std::vector<RankFinding> findings;
+    };
+    std::vector<Block> open;
+    bool reliable = true;
+    for (const std::size_t i : suitable) {
+        for (std::size_t b = 0; b < blocked_[i].blocks(); ++b) {
+            if (blocked_[i].most_gained(b) < (1.0 - kScreenMargin) * gain) continue;
+            reliable = reliable && blocked_[i].is_reliable(b, gain);
+            open.push_back({i, b, {}});
+        }
+    }
+    blocks_to_skip_ = reliable ? 0 : std::min(2 * blocks_to_skip_ + 1, kMostSkipped);
+    if (!reliable) return;
+    pool_.run(open.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
+        const ActivityScope evaluating(scratch_[thread].activity, Activity::evaluating);
+        Block& block = open[number];
+        blocked_[block.place].walk(block.number, ranked(task), settings_, noise, -(1.0 - kScreenMargin) * gain,
+                                   least_coverage(), block.findings);
+    });
+    for (const std::size_t i : suitable) candidates[i].screened = candidates[i].by_rank = true;
+    for (const Block& block : open) {
+        FeatureCandidates& feature = candidates[block.place];
+        for (const RankFinding& finding : block.findings) {
+            feature.contenders.push_back(finding);
+            feature.best = std::min(feature.best, finding.quality);
+        }
     }
 }
 

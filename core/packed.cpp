@@ -39,19 +39,23 @@ PackedRows::PackedRows(const Form& form, const Settings& settings)
     sorted_ = !settings.trees && form.joint;
     diagonal_ = !settings.trees && !form.joint;
     capacity_ = diagonal_ ? kChunk : std::min(kBytes / sizeof(float) / tiles().size, kMostExamples);
-    if (sorted_) find_scored_places();
+    if (sorted_) find_places();
 }
 
 // In the order of WideJoint; the padding may be anything.
-void PackedRows::find_scored_places() {
+void PackedRows::find_places() {
     const SortedSums sums(form_.labels);
-    const auto put = [&](std::size_t place) { scored_places_.push_back(static_cast<std::int32_t>(place)); };
-    for (std::size_t k = 0; k < form_.labels; ++k) put(sums.gradient() + k);
-    for (std::size_t k = 0; k < form_.labels; ++k) put(sums.additive() + k);
+    const auto put = [&](std::size_t first, std::int32_t second, std::size_t place) {
+        first_factors_.push_back(static_cast<std::int32_t>(first));
+        second_factors_.push_back(second);
+        scored_places_.push_back(static_cast<std::int32_t>(place));
+    };
+    for (std::size_t k = 0; k < form_.labels; ++k) put(k, RowFactors::kAlone, sums.gradient() + k);
+    for (std::size_t k = 0; k < form_.labels; ++k) put(k, RowFactors::kSize, sums.additive() + k);
     for (std::size_t i = 0; i < form_.labels; ++i) {
-        for (std::size_t j = i; j < form_.labels; ++j) put(sums.product(i, j));
+        for (std::size_t j = i; j < form_.labels; ++j) put(i, static_cast<std::int32_t>(j), sums.product(i, j));
     }
-    scored_places_.resize(tiles().size, 0);
+    while (first_factors_.size() < tiles().size) put(0, 0, sums.product(0, 0));
 }
 
 bool PackedRows::suits(const Column& column, std::size_t examples) const {
@@ -64,12 +68,17 @@ bool PackedRows::suits(const Column& column, std::size_t examples) const {
 
 void PackedRows::fill(const Gradients& gradients, const std::vector<double>& weights,
                       std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
-    if (diagonal_) {
+    if (sorted_ || diagonal_) {
         batches_.resize(pool.size());
         TiledRows::fill(examples.size(), pool, interrupt,
                         [&](std::size_t begin, std::size_t end, std::size_t thread, float* rows) {
-                            active_kernels().pack_diagonal(
-                                batches_[thread].gather(gradients, weights, examples, begin, end, form_.labels), rows);
+                            const PackTask task =
+                                batches_[thread].gather(gradients, weights, examples, begin, end, form_.labels);
+                            if (sorted_) {
+                                active_kernels().pack_sums(task, {first_factors_.data(), second_factors_.data()}, rows);
+                            } else {
+                                active_kernels().pack_diagonal(task, rows);
+                            }
                         });
         return;
     }

@@ -4,7 +4,7 @@
 // A node's examples are turned into rows (kernels/packed.hpp) once, whatever the number of features; a feature then adds up
 // the rows by value, and walks along its values from both ends. Rows are made for so many examples at a time as fit into
 // a buffer of fixed size, so there is nothing of size examples x labels x labels. For rules in joint form, where few
-// features are left by then, there are no rows: some examples at a time are sorted by value and added up in registers.
+// features are left by then, rows are not needed: some examples at a time are sorted by value and added up in registers.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ public:
     bool suits(const Column& column, std::size_t examples) const;
     // How many rows there can be at a time.
     std::size_t capacity() const { return capacity_; }
-    // Whether examples are sorted and added up without being made rows.
+    // Whether histograms are filled without rows, from sorted examples.
     bool sorted() const { return sorted_; }
     // Of what is added up.
     std::size_t histogram_size() const { return sorted_ ? SortedSums(form_.labels).size() : tiles().size; }
@@ -49,14 +49,14 @@ public:
 
 private:
     static Tiles tiles_for(const Form& form, const Settings& settings);
-    void find_scored_places();
+    void find_places();
     void pack(const Gradients& gradients, std::int32_t example, double weight, AlignedVector& scratch, float* out) const;
 
     Form form_;
     bool sorted_ = false;    // joint form for rules
     bool diagonal_ = false;  // the diagonal one
     std::size_t capacity_ = 0;
-    std::vector<std::int32_t> scored_places_;
+    std::vector<std::int32_t> first_factors_, second_factors_, scored_places_;  // of rows for rules
     std::vector<AlignedVector> scratch_;  // per thread
     std::vector<PackBatch> batches_;      // per thread
 };

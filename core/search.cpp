@@ -58,6 +58,10 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
 double Search::best_known(const FeatureCandidates& feature) const {
     if (feature.screened) return feature.best;
     double best = kInfinity;
+    if (feature.by_rank) {
+        for (const auto& contender : feature.contenders) best = std::min(best, contender.quality);
+        return best;
+    }
     for (std::size_t i = 0; i < feature.positions(settings_.trees); ++i) {
         best = std::min(best, feature.value(i, settings_.trees));
     }
@@ -80,9 +84,7 @@ std::optional<Search::Winner> Search::best_candidate(const Task& task, const std
     const double equal = best + kTie * std::abs(best);
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (!(candidates[i].best <= equal)) continue;
-        std::size_t position = 0;
-        while (!(candidates[i].value(position, settings_.trees) <= equal)) ++position;
-        const double found = candidates[i].value(position, settings_.trees);
+        const auto [position, found] = candidates[i].first_up_to(equal, settings_.trees);
         if (!is_better(found, task)) return std::nullopt;
         return Winner{i, position, {found, found}};
     }
@@ -132,6 +134,17 @@ double Search::quality(const Region& region, Interrupt& interrupt) {
 
 Condition Search::condition(const Task& task, const Place& place, const Winner& winner) {
     const Column& column = this->column(place);
+    if (candidates_[winner.place].by_rank) {
+        const auto below = static_cast<std::int32_t>(winner.position / 2);
+        const auto is_sampled = [&](std::int32_t example) {
+            return task.coverage.sampled[static_cast<std::size_t>(example)] != 0;
+        };
+        const auto behind = std::ranges::upper_bound(column.rank, below) - column.rank.begin();
+        const auto next = std::find_if(column.example.begin() + behind, column.example.end(), is_sampled);
+        const std::int32_t above = column.rank[static_cast<std::size_t>(next - column.example.begin())];
+        return {place.feature, winner.position % 2 == 0 ? Operator::less_equal : Operator::greater,
+                threshold(column, {below, above})};
+    }
     Scratch& scratch = scratch_[0];
     scratch.place = winner.place;
     list_wanted(task, column, scratch, {});
@@ -206,6 +219,7 @@ std::optional<Search::Winner> Search::find_candidates(const Task& task, const st
                                   reach(task, candidates));
     }
     if (packs_) screen_packed(task, places, candidates);
+    if (BlockedFeature::possible(form_, settings_)) screen_blocks(task, places, candidates);
     scan_all(task, places, order, candidates);
     if (packs_ || Screening::possible(form_, settings_)) {
         take_findings(candidates);

@@ -8,9 +8,11 @@
 #include <deque>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "activity.hpp"
+#include "blocks.hpp"
 #include "bounds.hpp"
 #include "columns.hpp"
 #include "listing.hpp"
@@ -70,12 +72,10 @@ struct Coverage : Region {
 struct alignas(kApart) FeatureCandidates {
     AlignedVector quality;
     double best = std::numeric_limits<double>::infinity();  // of the qualities that are known
+    bool by_rank = false;            // slots are those of ranks, and qualities those of `contenders`
     bool screened = false;           // `best` is nearly right only, and `contenders` is all that is known besides
     // If screened: what may be the best, with its approximate quality, or -infinity where the screening could not tell.
-    struct Contender {
-        std::uint32_t slot;
-        double quality;
-    };
+    using Contender = RankFinding;
     AlignedVectorOf<Contender> contenders;
     // If screened: forgets contenders that are worse than `limit`; whether any are left.
     bool drop_all_behind(double limit);
@@ -96,6 +96,8 @@ struct alignas(kApart) FeatureCandidates {
     double value(std::size_t position, bool trees) const {
         return trees ? quality[2 * position] + quality[2 * position + 1] : quality[position];
     }
+    // The first position with a quality up to `limit`, of which there must be one, and that quality.
+    std::pair<std::size_t, double> first_up_to(double limit, bool trees) const;
     // Takes over what another thread found out about other candidates of the feature.
     void join(const FeatureCandidates& other);
 };
@@ -192,8 +194,9 @@ private:
         std::size_t place = 0;  // the number of the feature
         Missing missing_side = Missing::dropped;
         PackedScorer packed;
-        ResidualAdder residuals;
+        RankAdder adder;
         SortScratch sorting;
+        std::vector<std::int32_t> some;  // examples
         ActivityMark activity;
 
         Scratch(const Form& form, const Settings& settings, std::size_t row_size)
@@ -246,6 +249,10 @@ private:
     std::optional<Winner> best_candidate(const Task& task, const std::vector<Place>& places,
                                          std::vector<FeatureCandidates>& candidates);
     bool is_better(double quality, const Task& task);
+    static RankedExamples ranked(const Task& task) {
+        const Coverage& coverage = task.coverage;
+        return {task.gradients, coverage.weights, coverage.sampled, coverage.sample, coverage.total};
+    }
     // What a search needs to know, with nothing listed and no candidates yet.
     Task start(const Coverage& coverage, const Gradients& gradients, const std::vector<Place>& places,
                QualityRange incumbent, double root_noise, Interrupt& interrupt);
@@ -263,14 +270,18 @@ private:
     // work(i, scratch), for each feature of a group.
     template <typename Work>
     void run_group(const Task& task, std::span<const std::size_t> group, const Work& work);
+    template <typename Work>
+    void for_each_share(std::span<const std::size_t> features, const Work& work, Interrupt& interrupt);
     // Bounds what can be bounded with histograms of residuals, and leaves what may be the best by many of its candidates.
     void rule_out(const Task& task, const std::vector<Place>& places,
                   std::vector<FeatureCandidates>& candidates);
     void bound_by_histograms(const Task& task, const std::vector<Place>& places, std::span<const std::size_t> features,
                              std::vector<FeatureCandidates>& candidates);
-    void bound(const Task& task, Scratch& scratch, const ResidualHistogram& histogram, FeatureCandidates& out) const;
+    void bound(const Task& task, Scratch& scratch, const RankHistogram& histogram, FeatureCandidates& out) const;
     // Screens what is left, as far as that can be done with packed rows.
     void screen_packed(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
+    // The same for label-wise training, by blocks of ranks.
+    void screen_blocks(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
     double best_known(const FeatureCandidates& feature) const;
     const std::vector<std::size_t>& longest_first(const std::vector<Place>& places);
     // What there is to do for a feature, in any unit, and a part of that.
@@ -390,8 +401,10 @@ private:
     std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
     std::vector<std::int32_t> dropped_sample_;
     ResidualBounds residual_bounds_;
-    std::vector<ResidualHistogram> residuals_;  // by place
+    std::vector<RankHistogram> histograms_;  // by place
     std::size_t bounds_skipped_ = 0, bounds_to_skip_ = 0;
+    std::vector<BlockedFeature> blocked_;  // by place
+    std::size_t blocks_skipped_ = 0, blocks_to_skip_ = 0;
     PackedRows packed_rows_;
     bool packs_ = false;                   // whether it is worth a look for any feature
     std::vector<PackedFeature> packed_;    // by place

@@ -365,6 +365,41 @@ def test_few_values_of_many_examples_label_by_label(n_labels: int, head: str, l2
     assert_same_rules(model.rules_, rules)
 
 
+def many_values(n_labels: int) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    """So many examples and values that label-wise training looks at blocks of ranks.
+
+    There are missing values, a feature twice, a shuffled one that tells nothing, a skewed one half
+    of whose values are equal, and one with values next to each other that occur several times.
+    """
+    rng = np.random.default_rng(n_labels)
+    X, Y = numeric_problem(seed=n_labels, n=40_000, n_labels=n_labels)
+    skewed = np.where(X[:, 1] < 0, 0.0, np.exp(3 * X[:, 1]))
+    repeated = np.round(2000 * X[:, 2])
+    return np.column_stack([X, X[:, 0], rng.permutation(X[:, 0]), skewed, repeated]), Y
+
+
+@pytest.mark.parametrize("n_labels", [1, 5, 20])
+@pytest.mark.parametrize("head", ["single", "complete"])
+@pytest.mark.parametrize("l2", [0.01, 1.0, 50.0])
+def test_many_values_of_many_examples_label_by_label(n_labels: int, head: str, l2: float) -> None:
+    """Candidates in the first and last block, in others, and in some that the rule before cut."""
+    X, Y = many_values(n_labels)
+    weights = np.random.default_rng(1).choice([0.5, 1.0, 3.0], len(X)) if n_labels % 2 else None
+    model, rules = fit_both(
+        X, Y, sample_weight=weights, n_rules=4, loss="label_logistic", head=head, l2=l2,
+        max_features=None, max_conditions=4, min_coverage=25,
+    )  # fmt: skip
+    assert_same_rules(model.rules_, rules)
+
+
+def test_gains_too_small_for_blocks() -> None:
+    """Labels that no feature tells anything of: sums in single precision could not decide."""
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(40_000, 2)), rng.integers(0, 2, (40_000, 2), dtype=np.uint8)
+    model, rules = fit_both(X, Y, n_rules=12, loss="label_logistic", max_conditions=3)
+    assert_same_rules(model.rules_, rules)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("label_bins", [None, 0.5])
 def test_labels_that_never_or_always_occur(loss: str, label_bins: float | None) -> None:

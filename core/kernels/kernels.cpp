@@ -10,6 +10,7 @@
 #include "packed.hpp"
 #include "predict.hpp"
 #include "profiles.hpp"
+#include "ranked.hpp"
 #include "residuals.hpp"
 #include "scores.hpp"
 #include "screen.hpp"
@@ -43,6 +44,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     add_profile,
     bound_gain,
     pack_residuals,
+    pack_signed,
     add_ranked_rows,
     bound_residual,
     add_hessian_product,
@@ -66,6 +68,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     score_regions,
     pack_joint,
     pack_diagonal,
+    pack_sums,
     add_sorted_sums,
     add_rows,
     add_floats,

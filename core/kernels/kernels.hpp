@@ -68,14 +68,22 @@ struct PackTask {
     }
 };
 
-// Histograms that rows are added to by the rank of their example, those of several features. The row of what has no value,
-// whose rank is -1, lies before that of the first rank.
+// Histograms that rows are added to by the block of ranks of their example, those of several features. The row of what has
+// no value, whose rank is -1, lies before that of the first block.
 struct RankTargets {
     float* const* histograms;
     const std::int32_t* const* ranks;  // by feature and example
+    const int* shifts;                 // by feature: a block has 2^shift ranks
     std::size_t features;
     const std::int32_t* examples;  // by row
     std::size_t pitch;
+};
+
+// Which labels' gradients, times the weight, are multiplied to give the numbers of a row. Instead of a second label:
+struct RowFactors {
+    static constexpr std::int32_t kAlone = -1, kSize = -2;  // the first one alone, or its absolute value
+    const std::int32_t* first;
+    const std::int32_t* second;
 };
 
 // What the part before a split has in addition to that of the split before: places in a list.
@@ -203,6 +211,8 @@ struct Kernels {
                              double noise, double* residual);
     // Residuals at a head as rows of residual_row_size numbers in single precision; head: padded to 16.
     void (*pack_residuals)(const PackTask& task, const float* head, float* rows);
+    // Rows of signed_row_size numbers for label-wise training.
+    void (*pack_signed)(const PackTask& task, float* rows);
     // Adds rows, or parts of them, to histograms; width: of the part, size: of whole rows. Ranks of examples that lie `ahead`
     // of each one in memory are asked for.
     void (*add_ranked_rows)(const float* rows, std::size_t count, std::size_t width, std::size_t size,
@@ -278,7 +288,9 @@ struct Kernels {
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);
     // In diagonal form for rules: the gradients, then the diagonal of the Hessian, neither of them padded.
     void (*pack_diagonal)(const PackTask& task, float* rows);
-    // In joint form for rules, in the order of SortedSums: sums += those of examples whose gradients, padded to 16, follow one
+    // In joint form for rules: rows of packed_sums_size numbers.
+    void (*pack_sums)(const PackTask& task, const RowFactors& factors, float* rows);
+    // The same, in the order of SortedSums: sums += those of examples whose gradients, padded to 16, follow one
     // another.
     void (*add_sorted_sums)(float* sums, const float* gradients, const float* weights, std::size_t count,
                             std::size_t labels);
@@ -395,6 +407,13 @@ constexpr std::size_t leap_scratch_size(std::size_t labels, bool joint, std::siz
 
 // Floats in a row of residuals (see residuals.hpp): its sections are not padded.
 constexpr std::size_t residual_row_size(std::size_t labels) { return padded_floats(2 * labels + 3); }
+
+// Floats in a row of label-wise training, of three sections and one number. Up to seven labels the vectors of the second
+// section would reach beyond that.
+constexpr std::size_t signed_row_size(std::size_t labels) {
+    const std::size_t sections = 3 * labels + 1, reached = labels + padded_floats(labels);
+    return padded_floats(sections > reached ? sections : reached);
+}
 
 constexpr std::size_t diagonal_row_size(std::size_t labels) { return padded_floats(2 * labels); }
 

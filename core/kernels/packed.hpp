@@ -42,6 +42,40 @@ void pack_diagonal(const PackTask& task, float* rows) {
     }
 }
 
+// Sixteen numbers of a row in joint form for rules; there are at most kCount labels. mixed: some of the numbers are not
+// products.
+template <std::size_t kCount>
+inline VecF packed_vector(const float* gradient, float weight, const RowFactors& factors, std::size_t tile,
+                          bool mixed) {
+    VecFMask first, second;
+    __builtin_memcpy(&first, factors.first + kWide * tile, sizeof(first));
+    __builtin_memcpy(&second, factors.second + kWide * tile, sizeof(second));
+    const VecF scaled = weight * pick<kCount>(gradient, first);
+    if (!mixed) return scaled * pick<kCount>(gradient, second);
+    const VecFMask alone = second < 0;
+    const VecF product = scaled * select(alone, broadcast(1.0f), pick<kCount>(gradient, ~alone & second));
+    return select(second == RowFactors::kSize, absolute(product), product);
+}
+
+template <std::size_t kCount>
+inline void pack_sums_of(const PackTask& task, const RowFactors& factors, float* rows) {
+    const std::size_t size = packed_sums_size(task.labels);
+    for (std::size_t m = 0; m < task.count; ++m, rows += size) {
+        for (std::size_t c = 0; c < size; c += kWide) {
+            const bool mixed = c < 2 * task.labels;
+            store(rows + c) = packed_vector<kCount>(task.gradient(m), task.weight(m), factors, c / kWide, mixed);
+        }
+    }
+}
+
+void pack_sums(const PackTask& task, const RowFactors& factors, float* rows) {
+    if (task.labels <= kWide) {
+        pack_sums_of<kWide>(task, factors, rows);
+    } else {
+        pack_sums_of<2 * kWide>(task, factors, rows);
+    }
+}
+
 // Elements stay in registers while examples are added.
 void add_sorted_sums(float* sums, const float* gradients, const float* weights, std::size_t count, std::size_t labels) {
     const SortedSums layout(labels);

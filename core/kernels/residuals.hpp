@@ -51,36 +51,6 @@ void pack_residuals(const PackTask& task, const float* head, float* rows) {
     }
 }
 
-// A row stays in registers while it is added to the histograms of all features. kVectors: of the part; 0 if there are many.
-template <std::size_t kVectors>
-inline void add_ranked_rows_of(const float* rows, std::size_t count, std::size_t width, std::size_t size,
-                               const RankTargets& targets, std::size_t ahead) {
-    for (std::size_t m = 0; m < count; ++m) {
-        const float* const row = rows + m * size;
-        const std::ptrdiff_t example = targets.examples[m];
-        VecF numbers[kVectors > 0 ? kVectors : 1];
-        for (std::size_t v = 0; v < kVectors; ++v) numbers[v] = load(row + kWide * v);
-        for (std::size_t f = 0; f < targets.features; ++f) {
-            const std::int32_t* const rank = targets.ranks[f] + example;
-            __builtin_prefetch(rank + ahead);
-            float* const target = targets.histograms[f] + *rank * static_cast<std::ptrdiff_t>(targets.pitch);
-            for (std::size_t v = 0; v < kVectors; ++v) store(target + kWide * v) += numbers[v];
-            for (std::size_t c = 0; kVectors == 0 && c < width; c += kWide) store(target + c) += load(row + c);
-        }
-    }
-}
-
-void add_ranked_rows(const float* rows, std::size_t count, std::size_t width, std::size_t size,
-                     const RankTargets& targets, std::size_t ahead) {
-    switch (width / kWide) {
-        case 1: return add_ranked_rows_of<1>(rows, count, width, size, targets, ahead);
-        case 2: return add_ranked_rows_of<2>(rows, count, width, size, targets, ahead);
-        case 3: return add_ranked_rows_of<3>(rows, count, width, size, targets, ahead);
-        case 4: return add_ranked_rows_of<4>(rows, count, width, size, targets, ahead);
-        default: return add_ranked_rows_of<0>(rows, count, width, size, targets, ahead);
-    }
-}
-
 // What is so small may have vanished in single precision, however many examples there are.
 constexpr double kVanishing = 1e-24;
 

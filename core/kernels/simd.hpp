@@ -81,6 +81,23 @@ inline void store_section(float* section, std::size_t c, std::size_t size, VecF 
         for (std::size_t i = 0; c + i < size; ++i) section[c + i] = x[i];
     }
 }
+// Sixteen of 16 or 32 numbers, by their places.
+template <std::size_t kCount>
+inline VecF pick(const float* numbers, VecFMask places) {
+#if defined(__AVX512F__)
+    const VecF low = *reinterpret_cast<const VecF*>(numbers);
+    const VecF high = kCount > kWide ? *reinterpret_cast<const VecF*>(numbers + kWide) : low;
+#if defined(__clang__)
+    return __builtin_ia32_vpermi2varps512(low, places, high);
+#else
+    return __builtin_shuffle(low, high, places);
+#endif
+#else
+    VecF out;
+    for (std::size_t i = 0; i < kWide; ++i) out[i] = numbers[places[i]];
+    return out;
+#endif
+}
 inline Vec broadcast(double x) { return Vec{} + x; }
 inline VecF broadcast(float x) { return VecF{} + x; }
 inline Vec select(VecMask mask, Vec yes, Vec no) {
