@@ -34,21 +34,27 @@ bool BlockedFeature::pays(const Column& column, std::size_t covered) {
     return !column.nominal && !column.rank_of.empty() && covered >= kFewestExamples && column.ranks() >= kFewestRanks;
 }
 
-// About as many examples as there are in a few blocks are worth as much as a block.
+// The more blocks, the more bounds, and the fewer examples in the blocks that are left.
+std::size_t BlockedFeature::most_blocks(std::size_t covered) {
+    constexpr std::size_t kMostBlocks = 256;
+    const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(covered)));
+    return std::min(std::bit_floor(root / 3), kMostBlocks);
+}
+
 void BlockedFeature::start(const Column& column, std::size_t covered, std::size_t labels) {
-    constexpr std::size_t kExamplesPerBlock = 3, kMostBlocks = 256;
     column_ = &column;
     labels_ = labels;
-    const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(covered)));
-    const std::size_t blocks = std::min(std::bit_floor(root / kExamplesPerBlock), kMostBlocks);
-    const auto shift = static_cast<int>(std::bit_width((column.ranks() - 1) / blocks));
+    const auto shift = static_cast<int>(std::bit_width((column.ranks() - 1) / most_blocks(covered)));
     histogram_.start(column, signed_row_size(labels), 3 * labels, shift);
 }
 
 void BlockedFeature::add_up(const Gradients& gradients, const std::vector<double>& weights,
                             std::span<const std::int32_t> examples, std::size_t labels,
                             std::span<RankHistogram* const> histograms, RankAdder& adder, Interrupt& interrupt) {
-    adder.add_up(gradients, weights, examples, labels, signed_row_size(labels), histograms, interrupt,
+    // Few examples of a block are added up in single precision, so that small gains can be told from each other.
+    constexpr std::size_t kExamplesPerBlock = 32;
+    const std::size_t period = kExamplesPerBlock * most_blocks(examples.size());
+    adder.add_up(gradients, weights, examples, labels, signed_row_size(labels), period, histograms, interrupt,
                  [](const PackTask& task, float* rows) { active_kernels().pack_signed(task, rows); });
 }
 

@@ -67,6 +67,7 @@ public:
                 std::vector<std::int32_t>& some, Interrupt& interrupt) const;
 
 private:
+    static std::size_t most_blocks(std::size_t covered);
     // The sums of all blocks before one, or behind one.
     struct Sums {
         AlignedVector positive, negative, hessian;

@@ -223,13 +223,16 @@ std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, d
     const std::size_t label = best_label(coverage.total.data(), labels_count_, settings_.l2, noise);
     const AlignedVector sums =
         sum_in_parts(coverage.all, 2, pool_, interrupt, [&](std::span<const std::int32_t> part, double* out) {
-            std::vector<double> gradients(part.size());
-            copy_gradients(part, label, gradients.data());
-            for (std::size_t i = 0; i < part.size(); ++i) {
-                const double weight = weights_[static_cast<std::size_t>(part[i])];
-                const double size = std::abs(gradients[i]);
-                out[0] += weight * gradients[i];
-                out[1] += weight * size * (1.0 - size);
+            double gradients[kPart];
+            for (std::size_t begin = 0; begin < part.size(); begin += kPart) {
+                const std::span<const std::int32_t> some = part.subspan(begin, std::min(kPart, part.size() - begin));
+                copy_gradients(some, label, gradients);
+                for (std::size_t i = 0; i < some.size(); ++i) {
+                    const double weight = weights_[static_cast<std::size_t>(some[i])];
+                    const double size = std::abs(gradients[i]);
+                    out[0] += weight * gradients[i];
+                    out[1] += weight * size * (1.0 - size);
+                }
             }
         });
     std::vector<double> head(labels_count_, 0.0);

@@ -51,25 +51,28 @@ private:
 // for its own features: to hand them from one to the other would take longer.
 class RankAdder {
 public:
-    // pack(task, rows): makes rows, of `size` numbers each.
+    // pack(task, rows): makes rows, of `size` numbers each. So many examples, or a few more, are added between two
+    // settlements: `period`.
     template <typename Pack>
     void add_up(const Gradients& gradients, const std::vector<double>& weights, std::span<const std::int32_t> examples,
-                std::size_t labels, std::size_t size, std::span<RankHistogram* const> histograms, Interrupt& interrupt,
-                const Pack& pack) {
+                std::size_t labels, std::size_t size, std::size_t period, std::span<RankHistogram* const> histograms,
+                Interrupt& interrupt, const Pack& pack) {
         begin(size, histograms);
+        std::size_t open = 0;
         for (std::size_t first = 0; first < examples.size(); first += kRows) {
             const std::span<const std::int32_t> some = examples.subspan(first, std::min(kRows, examples.size() - first));
             pack(batch_.gather(gradients, weights, examples, first, first + some.size(), labels), rows_.data());
             add_rows(some, size, histograms);
             interrupt.check();
-            if ((first + kRows) % kPeriod != 0 && first + kRows < examples.size()) continue;
+            open += some.size();
+            if (open < period && first + kRows < examples.size()) continue;
+            open = 0;
             for (RankHistogram* const histogram : histograms) histogram->settle();
         }
     }
 
 private:
-    // Rows that are made at a time, and examples between two settlements.
-    static constexpr std::size_t kRows = 64, kPeriod = 256 * kRows;
+    static constexpr std::size_t kRows = 64;  // that are made at a time
 
     void begin(std::size_t size, std::span<RankHistogram* const> histograms);
     void add_rows(std::span<const std::int32_t> examples, std::size_t size, std::span<RankHistogram* const> histograms);

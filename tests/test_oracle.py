@@ -392,6 +392,22 @@ def test_many_values_of_many_examples_label_by_label(n_labels: int, head: str, l
     assert_same_rules(model.rules_, rules)
 
 
+@pytest.mark.parametrize(
+    "parameters", [{"loss": "label_logistic"}, {"feature_bins": 32}, {"label_bins": 2, "feature_bins": 200}]
+)  # fmt: skip
+def test_many_values_with_several_threads(parameters: dict[str, Any]) -> None:
+    """Threads share features, ranks of a feature, and blocks of ranks: nothing depends on that."""
+    X, Y = many_values(n_labels=7)
+    fitted = [
+        RuleBoostingClassifier(n_rules=5, random_state=1, n_jobs=jobs, **parameters).fit(X, Y)
+        for jobs in (1, 2, 3)
+    ]
+    for model in fitted[1:]:
+        for rule, expected in zip(model.rules_, fitted[0].rules_, strict=True):
+            assert rule.conditions == expected.conditions
+            np.testing.assert_array_equal(rule.head, expected.head)
+
+
 def test_gains_too_small_for_blocks() -> None:
     """Labels that no feature tells anything of: sums in single precision could not decide."""
     rng = np.random.default_rng(3)
