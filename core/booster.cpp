@@ -143,7 +143,7 @@ LearnedRule Booster::add_best_constant(Interrupt& interrupt) {
     }
     if (!settings_.separate_labels()) {
         // As if there had been but one step, so that a replay of it comes to the same, bit by bit.
-        for (const std::int32_t example : everything_) std::fill_n(scores_.row(example), labels_count_, 0.0);
+        scores_.reset();
         start_gradients(interrupt);
         add_heads({{&everything_, &rule.head}}, interrupt);
     }
@@ -298,7 +298,7 @@ void Booster::copy_scores(std::size_t example, double* out) const {
     if (settings_.separate_labels()) {
         for (std::size_t k = 0; k < labels_count_; ++k) out[k] = label_scores_.score(example, k);
     } else {
-        std::copy_n(scores_.row(static_cast<std::int32_t>(example)), labels_count_, out);
+        scores_.copy(example, labels_count_, out);
     }
 }
 
@@ -403,11 +403,13 @@ void Booster::for_each_part(std::span<const std::int32_t> examples, const Work& 
 void Booster::add_heads(const std::vector<ScoredRegion>& regions, Interrupt& interrupt) {
     interrupt.check();  // the last chance: from here on the state changes, to the end
     const bool anew = updates_++ % kUpdatesBetweenExact == 0;
-    for (const ScoredRegion& region : regions) add_head(*region.covered, *region.head, anew);
+    for (const ScoredRegion& region : regions) add_head(region, regions.size() == 1, anew);
 }
 
-// anew: whether gradients are computed from the scores, not from the ones before.
-void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head, bool anew) {
+// anew: whether gradients are computed from the scores, not from the ones before; only: whether it is the only region.
+void Booster::add_head(const ScoredRegion& region, bool only, bool anew) {
+    const std::vector<std::int32_t>& covered = *region.covered;
+    const std::vector<double>& head = *region.head;
     if (settings_.separate_labels()) {
         std::vector<std::size_t> changed;
         for (std::size_t k = 0; k < labels_count_; ++k) {
@@ -430,29 +432,46 @@ void Booster::add_head(const std::vector<std::int32_t>& covered, const std::vect
         raise[k] = std::exp(padded_head[k]);
         lower[k] = std::exp(-padded_head[k]);
     }
-    for_each_part(covered, [&](std::span<const std::int32_t> part) {
-        constexpr std::size_t kAhead = 16;
-        const Kernels& kernels = active_kernels();
-        for (std::size_t i = 0; i < part.size(); ++i) {
-            if (i + kAhead < part.size()) {
-                scores_.prefetch(part[i + kAhead]);
-                gradients_.rows<double>().prefetch(part[i + kAhead]);
-                if (gradients_.rounded()) gradients_.rows<float>().prefetch(part[i + kAhead]);
+    const auto for_each_example = [&](bool with_scores, const auto& add_scores_and_find_gradient) {
+        for_each_part(covered, [&](std::span<const std::int32_t> part) {
+            constexpr std::size_t kAhead = 16;
+            for (std::size_t i = 0; i < part.size(); ++i) {
+                if (i + kAhead < part.size()) {
+                    if (with_scores) scores_.prefetch(part[i + kAhead]);
+                    gradients_.rows<double>().prefetch(part[i + kAhead]);
+                    if (gradients_.rounded()) gradients_.rows<float>().prefetch(part[i + kAhead]);
+                }
+                add_scores_and_find_gradient(part[i]);
+                gradients_.update_rounded(part[i], padded);
             }
-            const std::int32_t example = part[i];
-            double* scores = scores_.row(example);
-            double* gradient = gradients_.row(example);
-            double& slack = gradients_.slack(example);
-            const double largest = kernels.add_scores(scores, padded_head.data(), padded);
-            if (anew || !(largest < kLargestAdvanced)) {
-                const std::int8_t* signs = signs_.data() + static_cast<std::size_t>(example) * padded;
-                slack = kernels.example_gradient(scores, signs, padded, gradient);
-            } else {
-                slack = kernels.advance_gradient(raise.data(), lower.data(), padded, slack, gradient);
-            }
-            gradients_.update_rounded(example, padded);
+        });
+    };
+    const auto advance = [&](std::int32_t example) {
+        double& slack = gradients_.slack(example);
+        slack = active_kernels().advance_gradient(raise.data(), lower.data(), padded, slack, gradients_.row(example));
+    };
+    double largest_of_head = 0.0;
+    for (const double score : head) largest_of_head = std::max(largest_of_head, std::abs(score));
+    if (only && !anew && scores_.room_for_later() && scores_.largest() + largest_of_head < kLargestAdvanced) {
+        const ExampleScores::Later later = scores_.add_later(padded_head, largest_of_head);
+        for_each_example(false, [&](std::int32_t example) {
+            later.mark(example);
+            advance(example);
+        });
+        return;
+    }
+    scores_.catch_up(pool_);
+    for_each_example(true, [&](std::int32_t example) {
+        double* const scores = scores_.row(example);
+        const double largest = active_kernels().add_scores(scores, padded_head.data(), padded);
+        if (!anew && largest < kLargestAdvanced) {
+            advance(example);
+            return;
         }
+        const std::int8_t* const signs = signs_.data() + static_cast<std::size_t>(example) * padded;
+        gradients_.slack(example) = active_kernels().example_gradient(scores, signs, padded, gradients_.row(example));
     });
+    scores_.note_growth(largest_of_head);
 }
 
 void Booster::update_set_gradients(const std::vector<std::int32_t>& covered, const AlignedVector& head, bool anew) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "columns.hpp"
+#include "example_scores.hpp"
 #include "label_scores.hpp"
 #include "label_sets.hpp"
 #include "profiler.hpp"
@@ -89,7 +90,7 @@ private:
         const std::vector<double>* head;
     };
     void add_heads(const std::vector<ScoredRegion>& regions, Interrupt& interrupt);
-    void add_head(const std::vector<std::int32_t>& covered, const std::vector<double>& head, bool anew);
+    void add_head(const ScoredRegion& region, bool only, bool anew);
     void update_label_gradients(const std::vector<std::int32_t>& covered, const std::vector<std::size_t>& labels);
     void update_set_gradients(const std::vector<std::int32_t>& covered, const AlignedVector& head, bool anew);
     void find_differences(std::int32_t example);
@@ -111,7 +112,7 @@ private:
     ThreadTrial trial_;
     Gradients gradients_;
     // Scores and signs, either example by example or, for a loss that treats labels separately, label by label.
-    LabelRows<double> scores_;
+    ExampleScores scores_;
     std::vector<std::int8_t> signs_;  // +1 or -1 for each label of each example, padded with 0
     LabelScores label_scores_;
     std::size_t updates_ = 0;  // of scores and gradients of the example-wise loss

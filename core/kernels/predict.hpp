@@ -14,6 +14,7 @@ inline void add_head_blocks(double* scores, const double* heads, std::size_t pad
                             std::size_t examples) {
     constexpr std::size_t kCount = kBlocks * kParts;
     for (std::size_t n = 0; n < examples; ++n) {
+        if (covering[n] == 0) continue;
         double* target = scores + n * padded;
         Part total[kCount];
         for (std::size_t i = 0; i < kCount; ++i) total[i] = load_part(target + kPartLanes * i);
