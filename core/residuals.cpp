@@ -30,7 +30,7 @@ void ResidualBounds::start(const double* head, const AlignedVector& total, doubl
 void ResidualBounds::add_up(const Gradients& gradients, const std::vector<double>& weights,
                             std::span<const std::int32_t> examples, std::span<RankHistogram* const> histograms,
                             RankAdder& adder, Interrupt& interrupt) const {
-    constexpr std::size_t kPeriod = 1U << 14;
+    constexpr std::size_t kPeriod = 1U << 15;
     adder.add_up(gradients, weights, examples, form_.labels, residual_row_size(form_.labels), kPeriod, histograms, interrupt,
                  [&](const PackTask& task, float* rows) {
                      active_kernels().pack_residuals(task, rounded_head_.data(), rows);

@@ -326,7 +326,7 @@ def test_short_lists(parameters: dict[str, Any], n_labels: int) -> None:
 
 @pytest.mark.parametrize("n_labels", [1, 7, 16, 17, 32, 40])
 @pytest.mark.parametrize("parameters", SCREENED, ids=name_of)
-def test_features_ruled_out_by_profiles(parameters: dict[str, Any], n_labels: int) -> None:
+def test_features_ruled_out_by_residuals(parameters: dict[str, Any], n_labels: int) -> None:
     """Where a feature is in bins, bounds come first; it is of no use itself, for the reference."""
     X, Y = numeric_problem(seed=n_labels, n=600, n_labels=n_labels, values=9)
     useless = np.full((600, 1), np.nan)
@@ -393,8 +393,13 @@ def test_many_values_of_many_examples_label_by_label(n_labels: int, head: str, l
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"loss": "label_logistic"}, {"feature_bins": 32}, {"label_bins": 2, "feature_bins": 200}]
-)  # fmt: skip
+    "parameters",
+    [
+        {"loss": "label_logistic"},
+        {"label_bins": None, "feature_bins": 32},
+        {"label_bins": 2, "feature_bins": 200},
+    ],
+)
 def test_many_values_with_several_threads(parameters: dict[str, Any]) -> None:
     """Threads share features, ranks of a feature, and blocks of ranks: nothing depends on that."""
     X, Y = many_values(n_labels=7)
