@@ -67,51 +67,47 @@ void BlockedFeature::add_block(std::size_t block, Sums& sums) const {
     sums.count += histogram_.counts()[block];
 }
 
+// Sums of gradients and, as |g| (1 - |g|) loses digits where |g| is next to 1, those of second derivatives are off by no more
+// than this share of what |g| adds up to.
+double BlockedFeature::rounding() const { return static_cast<double>(histogram_.longest() + 8) / (1U << 24); }
+
 double BlockedFeature::gained_at_least(const Sums& sums, const Settings& settings, double noise) const {
     const double rounding = this->rounding();
     double total = 0.0;
     for (std::size_t k = 0; k < labels_; ++k) {
         const double error = rounding * (sums.positive[k] + sums.negative[k]);
         const double gradient = std::max(std::abs(sums.positive[k] - sums.negative[k]) - error, 0.0);
-        const double curvature = (1.0 + rounding) * sums.hessian[k] + settings.l2;
+        const double curvature = sums.hessian[k] + error + settings.l2;
         if (curvature > noise) take_gain(0.5 * gradient * gradient / curvature, settings.single_head, total);
     }
     return total;
 }
 
-double BlockedFeature::gained_at_most(const Sums& sums, std::size_t block, const Settings& settings) const {
+// A region that ends in the block has no less curvature than these sums. What was found of its gain is the less certain the
+// more of its gradient and curvature may be rounding: the root of the gain is off by no more than `off`.
+BlockedFeature::Bound BlockedFeature::bound(const Sums& sums, std::size_t block, const Settings& settings) const {
     const double rounding = this->rounding();
-    double total = 0.0;
+    double most = 0.0, off = 0.0;
     for (std::size_t k = 0; k < labels_; ++k) {
         const double positive = histogram_.number(block, k), negative = histogram_.number(block, labels_ + k);
-        const double error = rounding * (sums.positive[k] + sums.negative[k] + positive + negative);
         const double before = sums.positive[k] - sums.negative[k];
-        const double gradient = std::max(std::abs(before + positive), std::abs(before - negative)) + error;
-        const double curvature = (1.0 - rounding) * sums.hessian[k] + settings.l2;
-        take_gain(0.5 * gradient * gradient / curvature, settings.single_head, total);
-    }
-    return total;
-}
-
-// The root of a gain is at most this much larger than that of what was found: |G| is off by no more than what was added up,
-// relatively, and no region that ends in a block has less curvature than these sums.
-double BlockedFeature::off(const Sums& sums, const Settings& settings) const {
-    const double rounding = this->rounding();
-    double total = 0.0;
-    for (std::size_t k = 0; k < labels_; ++k) {
         const double error = rounding * (sums.positive[k] + sums.negative[k]);
-        const double curvature = (1.0 - rounding) * sums.hessian[k] + settings.l2;
-        take_gain(0.5 * error * error / curvature, settings.single_head, total);
+        const double gradient = std::max(std::abs(before + positive), std::abs(before - negative)) + error +
+                                rounding * (positive + negative);
+        const double curvature = std::max(sums.hessian[k] - error, 0.0) + settings.l2;
+        const double gain = 0.5 * gradient * gradient / curvature;
+        const double off_by = error / std::sqrt(2.0 * curvature) + 0.5 * error / curvature * std::sqrt(gain);
+        take_gain(gain, settings.single_head, most);
+        take_gain(off_by * off_by, settings.single_head, off);
     }
-    return std::sqrt(total);
+    return {most, std::sqrt(off)};
 }
 
 double BlockedFeature::find_bounds(const Settings& settings, double noise, std::size_t least_coverage) {
     const Sums nothing{AlignedVector(labels_, 0.0), AlignedVector(labels_, 0.0), AlignedVector(labels_, 0.0)};
     before_.assign(blocks(), nothing);
     behind_.assign(blocks(), nothing);
-    most_gained_.assign(blocks(), 0.0);
-    off_.assign(blocks(), 0.0);
+    bounds_.assign(blocks(), {0.0, 0.0});
     for (std::size_t b = 1; b < blocks(); ++b) {
         before_[b] = before_[b - 1];
         add_block(b - 1, before_[b]);
@@ -121,8 +117,8 @@ double BlockedFeature::find_bounds(const Settings& settings, double noise, std::
     double reached = 0.0;
     for (std::size_t b = 0; b < blocks(); ++b) {
         if (histogram_.counts()[b] == 0) continue;  // nothing ends there
-        off_[b] = std::max(off(before_[b], settings), off(behind_[b], settings));
-        most_gained_[b] = std::max(gained_at_most(before_[b], b, settings), gained_at_most(behind_[b], b, settings));
+        const Bound lower = bound(before_[b], b, settings), upper = bound(behind_[b], b, settings);
+        bounds_[b] = {std::max(lower.most, upper.most), std::max(lower.off, upper.off)};
         if (b == 0 || before_[b].count == 0) continue;
         // What ends before the block.
         if (before_[b].count >= least_coverage) {
@@ -137,7 +133,7 @@ double BlockedFeature::find_bounds(const Settings& settings, double noise, std::
 
 bool BlockedFeature::is_reliable(std::size_t block, double gain) const {
     constexpr double kMostOff = 2e-4;
-    return off_[block] <= kMostOff * std::sqrt(gain);
+    return bounds_[block].off <= kMostOff * std::sqrt(gain);
 }
 
 void BlockedFeature::walk(std::size_t block, const RankedExamples& covered, const Settings& settings, double noise,

@@ -52,7 +52,7 @@ public:
     double find_bounds(const Settings& settings, double noise, std::size_t least_coverage);
     std::size_t blocks() const { return histogram_.blocks(); }
     // The gain that no split in a block exceeds.
-    double most_gained(std::size_t block) const { return most_gained_[block]; }
+    double most_gained(std::size_t block) const { return bounds_[block].most; }
     // Whether the gain of a split in a block, found from sums of single precision, is close enough to be told from others if
     // it is about as large as this.
     bool is_reliable(std::size_t block, double gain) const;
@@ -76,16 +76,18 @@ private:
     void list_ranks(const RankedExamples& covered, std::int32_t first, std::int32_t behind,
                     std::vector<std::int32_t>& out) const;
     void add_block(std::size_t block, Sums& sums) const;
-    double rounding() const { return static_cast<double>(histogram_.longest() + 8) / (1U << 24); }
+    double rounding() const;
     double gained_at_least(const Sums& sums, const Settings& settings, double noise) const;
-    double gained_at_most(const Sums& sums, std::size_t block, const Settings& settings) const;
-    double off(const Sums& sums, const Settings& settings) const;
+    struct Bound {
+        double most, off;
+    };
+    Bound bound(const Sums& sums, std::size_t block, const Settings& settings) const;
 
     const Column* column_ = nullptr;
     std::size_t labels_ = 0;
     RankHistogram histogram_;
     std::vector<Sums> before_, behind_;  // by block
-    std::vector<double> most_gained_, off_;
+    std::vector<Bound> bounds_;          // by block
 };
 
 }  // namespace labelboost

@@ -413,6 +413,16 @@ def test_many_values_with_several_threads(parameters: dict[str, Any]) -> None:
             np.testing.assert_array_equal(rule.head, expected.head)
 
 
+@pytest.mark.parametrize("l2", [1e-6, 1.0])
+def test_blocks_after_huge_steps(l2: float) -> None:
+    """Gradients next to 1, whose second derivatives single precision cannot tell from 0."""
+    X, Y = many_values(n_labels=3)
+    model, rules = fit_both(
+        X, Y, n_rules=8, loss="label_logistic", l2=l2, learning_rate=8.0, max_conditions=3
+    )
+    assert_same_rules(model.rules_, rules)
+
+
 def test_gains_too_small_for_blocks() -> None:
     """Labels that no feature tells anything of: sums in single precision could not decide."""
     rng = np.random.default_rng(3)
