@@ -32,7 +32,7 @@ void RankAdder::begin(std::size_t size, std::span<RankHistogram* const> histogra
     }
 }
 
-void RankAdder::add_rows(std::span<const std::int32_t> examples, std::size_t size,
+void RankAdder::add_rows(const PackTask& source, std::size_t size,
                          std::span<RankHistogram* const> histograms) {
     // How far ahead ranks are asked for: they are read from many places in turn, so that nothing else would in time.
     constexpr std::size_t kAhead = 1024;
@@ -40,8 +40,8 @@ void RankAdder::add_rows(std::span<const std::int32_t> examples, std::size_t siz
     for (std::size_t c = 0; c < size; c += width) {
         for (std::size_t h = 0; h < histograms.size(); ++h) tiles_[h] = histograms[h]->tile(c / width);
         const RankTargets targets{tiles_.data(), ranks_.data(),   shifts_.data(),
-                                  histograms.size(), examples.data(), histograms.front()->pitch()};
-        active_kernels().add_ranked_rows(rows_.data() + c, examples.size(), std::min(width, size - c), size, targets, kAhead);
+                                  histograms.size(), source, histograms.front()->pitch()};
+        active_kernels().add_ranked_rows(rows_.data() + c, source.count, std::min(width, size - c), size, targets, kAhead);
     }
 }
 

@@ -61,8 +61,9 @@ public:
         std::size_t open = 0;
         for (std::size_t first = 0; first < examples.size(); first += kRows) {
             const std::span<const std::int32_t> some = examples.subspan(first, std::min(kRows, examples.size() - first));
-            pack(batch_.gather(gradients, weights, examples, first, first + some.size(), labels), rows_.data());
-            add_rows(some, size, histograms);
+            const PackTask task = batch_.gather(gradients, weights, examples, first, first + some.size(), labels);
+            pack(task, rows_.data());
+            add_rows(task, size, histograms);
             interrupt.check();
             open += some.size();
             if (open < period && first + kRows < examples.size()) continue;
@@ -75,7 +76,7 @@ private:
     static constexpr std::size_t kRows = 64;  // that are made at a time
 
     void begin(std::size_t size, std::span<RankHistogram* const> histograms);
-    void add_rows(std::span<const std::int32_t> examples, std::size_t size, std::span<RankHistogram* const> histograms);
+    void add_rows(const PackTask& source, std::size_t size, std::span<RankHistogram* const> histograms);
 
     PackBatch batch_;
     FloatVector rows_;

@@ -109,6 +109,13 @@ public:
     const double* probabilities(std::int32_t example) const { return probabilities_.row(example); }
     const double* slacks() const { return slack_.data(); }
     double slack(std::int32_t example) const { return slack_[static_cast<std::size_t>(example)]; }
+    // Adds a head to some examples; raise, lower: exponentials of the head, and of its negative, padded.
+    void advance(const AlignedVector& raise, const AlignedVector& lower, std::span<const std::int32_t> examples) {
+        float* const rounded = precisions_.rounded ? rounded_.row(0) : nullptr;
+        active_kernels().advance_gradients({raise.data(), lower.data(), exact_.stride(), exact_.row(0), rounded,
+                                            rounded_.stride(), slack_.data(), examples.data(), examples.size(),
+                                            exact_.far()});
+    }
     // To be called after a row has changed.
     void update_rounded(std::int32_t example, std::size_t labels) {
         if (!precisions_.rounded) return;

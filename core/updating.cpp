@@ -59,44 +59,35 @@ void Booster::add_head(const ScoredRegion& region, bool only, bool anew) {
         raise[k] = std::exp(padded_head[k]);
         lower[k] = std::exp(-padded_head[k]);
     }
-    const auto for_each_example = [&](bool with_scores, const auto& add_scores_and_find_gradient) {
-        for_each_part(covered, [&](std::span<const std::int32_t> part) {
-            constexpr std::size_t kAhead = 16;
-            for (std::size_t i = 0; i < part.size(); ++i) {
-                if (i + kAhead < part.size()) {
-                    if (with_scores) scores_.prefetch(part[i + kAhead]);
-                    gradients_.rows<double>().prefetch(part[i + kAhead]);
-                    if (gradients_.rounded()) gradients_.rows<float>().prefetch(part[i + kAhead]);
-                }
-                add_scores_and_find_gradient(part[i]);
-                gradients_.update_rounded(part[i], padded);
-            }
-        });
-    };
-    const auto advance = [&](std::int32_t example) {
-        double& slack = gradients_.slack(example);
-        slack = active_kernels().advance_gradient(raise.data(), lower.data(), padded, slack, gradients_.row(example));
-    };
     double largest_of_head = 0.0;
     for (const double score : head) largest_of_head = std::max(largest_of_head, std::abs(score));
     if (only && !anew && scores_.room_for_later() && scores_.largest() + largest_of_head < kLargestAdvanced) {
         const ExampleScores::Later later = scores_.add_later(padded_head, largest_of_head);
-        for_each_example(false, [&](std::int32_t example) {
-            later.mark(example);
-            advance(example);
+        for_each_part(covered, [&](std::span<const std::int32_t> part) {
+            for (const std::int32_t example : part) later.mark(example);
+            gradients_.advance(raise, lower, part);
         });
         return;
     }
     scores_.catch_up(pool_);
-    for_each_example(true, [&](std::int32_t example) {
-        double* const scores = scores_.row(example);
-        const double largest = active_kernels().add_scores(scores, padded_head.data(), padded);
-        if (!anew && largest < kLargestAdvanced) {
-            advance(example);
-            return;
+    for_each_part(covered, [&](std::span<const std::int32_t> part) {
+        constexpr std::size_t kAhead = 16;
+        for (std::size_t i = 0; i < part.size(); ++i) {
+            if (i + kAhead < part.size()) {
+                scores_.prefetch(part[i + kAhead]);
+                gradients_.rows<double>().prefetch(part[i + kAhead]);
+                if (gradients_.rounded()) gradients_.rows<float>().prefetch(part[i + kAhead]);
+            }
+            double* const scores = scores_.row(part[i]);
+            const double largest = active_kernels().add_scores(scores, padded_head.data(), padded);
+            if (!anew && largest < kLargestAdvanced) {
+                gradients_.advance(raise, lower, part.subspan(i, 1));
+                continue;
+            }
+            const std::int8_t* const signs = signs_.data() + static_cast<std::size_t>(part[i]) * padded;
+            gradients_.slack(part[i]) = active_kernels().example_gradient(scores, signs, padded, gradients_.row(part[i]));
+            gradients_.update_rounded(part[i], padded);
         }
-        const std::int8_t* const signs = signs_.data() + static_cast<std::size_t>(example) * padded;
-        gradients_.slack(example) = active_kernels().example_gradient(scores, signs, padded, gradients_.row(example));
     });
     scores_.note_growth(largest_of_head);
 }

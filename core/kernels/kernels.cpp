@@ -32,7 +32,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     draw,
     add_scores,
     example_gradient,
-    advance_gradient,
+    advance_gradients,
     label_gradients,
     softmax,
     advance_distribution,

@@ -75,7 +75,7 @@ struct RankTargets {
     const std::int32_t* const* ranks;  // by feature and example
     const int* shifts;                 // by feature: a block has 2^shift ranks
     std::size_t features;
-    const std::int32_t* examples;  // by row
+    const PackTask& source;  // what the rows were made from
     std::size_t pitch;
 };
 
@@ -90,6 +90,20 @@ struct RowFactors {
 struct SplitStep {
     std::uint32_t begin, end;
     bool starts_anew;  // nothing in common with the part before
+};
+
+// Examples that a new head covers, and their gradients. raise and lower: exponentials of the head, and of its negative.
+struct AdvanceTask {
+    const double* raise;
+    const double* lower;
+    std::size_t padded;
+    double* gradients;
+    float* rounded;  // the same in single precision, so many numbers apart; null: not kept
+    std::size_t rounded_stride;
+    double* slacks;
+    const std::int32_t* examples;
+    std::size_t count;
+    bool far;  // whether rows should be asked for before they are needed
 };
 
 // Examples whose statistics are added up at a time, at most.
@@ -176,10 +190,9 @@ struct Kernels {
     double (*add_scores)(double* scores, const double* head, std::size_t padded);
     // The gradient of the example-wise loss for one example; returns its slack.
     double (*example_gradient)(const double* scores, const std::int8_t* signs, std::size_t padded, double* gradient);
-    // The same after a head h was added, from the old gradient and slack; raise and lower: exp(h) and exp(-h). Not for
-    // huge scores, whose exponentials may have vanished.
-    double (*advance_gradient)(const double* raise, const double* lower, std::size_t padded, double slack,
-                               double* gradient);
+    // Those of several examples after a head was added, and their slacks, from the old ones. Not for huge scores, whose
+    // exponentials may have vanished.
+    void (*advance_gradients)(const AdvanceTask& task);
     // The gradients of the label-wise loss at single scores, in vectors of kLanes; signs: +1 or -1.
     void (*label_gradients)(const double* scores, const double* signs, std::size_t count, double* gradients);
     // Turns logits into probabilities, in place; padded memory.

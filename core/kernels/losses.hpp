@@ -80,17 +80,55 @@ void label_gradients(const double* scores, const double* signs, std::size_t coun
 // With e_k = exp(-y_k p_k), g_k = -y_k e_k / (1 + sum e): a head h turns e_k into e_k exp(-y_k h_k), so the new gradient
 // follows from the old one and the slack 1 / (1 + sum e) by a multiplication per label, and no exponentials but
 // those of the head. Every number keeps its relative precision.
-double advance_gradient(const double* raise, const double* lower, std::size_t padded, double slack, double* gradient) {
-    Vec total = {};
-    for (std::size_t c = 0; c < padded; c += kLanes) {
-        const Vec g = load(gradient + c);
-        const Vec next = g * select(g < Vec{}, load(lower + c), load(raise + c));  // g < 0: a relevant label
-        store(gradient + c) = next;
-        total += absolute(next);
+// kBlocks: of labels; 0 if there are many.
+template <std::size_t kBlocks>
+inline void advance_gradients_of(const AdvanceTask& task) {
+    constexpr std::size_t kAhead = 16;
+    const std::size_t padded = task.padded;
+    for (std::size_t m = 0; m < task.count; ++m) {
+        const auto example = static_cast<std::size_t>(task.examples[m]);
+        double* const gradient = task.gradients + example * padded;
+        float* const rounded = task.rounded != nullptr ? task.rounded + example * task.rounded_stride : nullptr;
+        if (task.far && m + kAhead < task.count) {
+            const auto later = static_cast<std::size_t>(task.examples[m + kAhead]);
+            for (std::size_t c = 0; c < padded; c += kLanes) __builtin_prefetch(task.gradients + later * padded + c, 1, 2);
+            for (std::size_t c = 0; rounded != nullptr && c < padded; c += kWide) {
+                __builtin_prefetch(task.rounded + later * task.rounded_stride + c, 1, 2);
+            }
+        }
+        const auto next = [&](std::size_t c) {
+            const Vec g = load(gradient + c);
+            return g * select(g < Vec{}, load(task.lower + c), load(task.raise + c));  // g < 0: a relevant label
+        };
+        Vec kept[kBlocks > 0 ? kBlocks : 1], total = {};
+        for (std::size_t b = 0; b < kBlocks; ++b) {
+            kept[b] = next(kLanes * b);
+            total += absolute(kept[b]);
+        }
+        for (std::size_t c = 0; kBlocks == 0 && c < padded; c += kLanes) {
+            const Vec product = next(c);
+            store(gradient + c) = product;
+            total += absolute(product);
+        }
+        double& slack = task.slacks[example];
+        const double scale = 1.0 / (slack + sum(total));
+        slack *= scale;
+        const auto finish = [&](std::size_t c, Vec scaled) {
+            store(gradient + c) = scaled;
+            if (rounded != nullptr) store_rounded(rounded + c, scaled);
+        };
+        for (std::size_t b = 0; b < kBlocks; ++b) finish(kLanes * b, scale * kept[b]);
+        for (std::size_t c = 0; kBlocks == 0 && c < padded; c += kLanes) finish(c, scale * load(gradient + c));
     }
-    const double scale = 1.0 / (slack + sum(total));
-    for (std::size_t c = 0; c < padded; c += kLanes) store(gradient + c) *= scale;
-    return slack * scale;
+}
+
+void advance_gradients(const AdvanceTask& task) {
+    switch (task.padded / kLanes) {
+        case 1: return advance_gradients_of<1>(task);
+        case 2: return advance_gradients_of<2>(task);
+        case 3: return advance_gradients_of<3>(task);
+        default: return advance_gradients_of<0>(task);
+    }
 }
 
 // scores += head; returns the largest size of a score, before or after.

@@ -9,19 +9,29 @@
 namespace labelboost {
 namespace {
 
-// A row stays in registers while it is added to the histograms of all features. kVectors: of the part; 0 if there are many.
+// A row stays in registers while it is added to the histograms of all features, whose rows for a later example are asked for
+// meanwhile. kVectors: of the part; 0 if there are many.
 template <std::size_t kVectors>
 inline void add_ranked_rows_of(const float* rows, std::size_t count, std::size_t width, std::size_t size,
                                const RankTargets& targets, std::size_t ahead) {
+    constexpr std::size_t kNext = 4;
+    const std::int32_t* const examples = targets.source.examples;
+    const std::size_t features = targets.features;
+    const auto pitch = static_cast<std::ptrdiff_t>(targets.pitch);
     for (std::size_t m = 0; m < count; ++m) {
         const float* const row = rows + m * size;
-        const std::ptrdiff_t example = targets.examples[m];
+        const std::ptrdiff_t example = examples[m], next = examples[m + kNext < count ? m + kNext : m];
         VecF numbers[kVectors > 0 ? kVectors : 1];
         for (std::size_t v = 0; v < kVectors; ++v) numbers[v] = load(row + kWide * v);
-        for (std::size_t f = 0; f < targets.features; ++f) {
-            const std::int32_t* const rank = targets.ranks[f] + example;
-            __builtin_prefetch(rank + ahead);
-            float* const target = targets.histograms[f] + (*rank >> targets.shifts[f]) * static_cast<std::ptrdiff_t>(targets.pitch);
+        targets.source.prefetch_ahead(m);
+        for (std::size_t f = 0; f < features; ++f) {
+            const std::int32_t* const ranks = targets.ranks[f];
+            const auto histogram_row = [&](std::ptrdiff_t n) {
+                return targets.histograms[f] + (ranks[n] >> targets.shifts[f]) * pitch;
+            };
+            __builtin_prefetch(ranks + example + ahead);
+            for (std::size_t v = 0; v < kVectors; ++v) __builtin_prefetch(histogram_row(next) + kWide * v, 1);
+            float* const target = histogram_row(example);
             for (std::size_t v = 0; v < kVectors; ++v) store(target + kWide * v) += numbers[v];
             for (std::size_t c = 0; kVectors == 0 && c < width; c += kWide) store(target + c) += load(row + c);
         }
@@ -47,7 +57,6 @@ void pack_signed(const PackTask& task, float* rows) {
         const float* const gradient = task.gradient(m);
         const float weight = task.weight(m);
         float* const row = rows + m * size;
-        task.prefetch_ahead(m);
         for (std::size_t c = 0; c < labels; c += kWide) {
             store_anywhere(row + c, maximum(weight * load(gradient + c), VecF{}));
         }

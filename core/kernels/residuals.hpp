@@ -25,7 +25,6 @@ inline void pack_residuals_of(const PackTask& task, const float* head, float* ro
         const float* const gradient = task.gradient(m);
         const float weight = task.weight(m), slack = task.slack(m), weighted_slack = weight * slack;
         float* const row = rows + m * size;
-        task.prefetch_ahead(m);
         VecF products = {};
         for (std::size_t c = 0; c < end; c += kWide) products += load(gradient + c) * load(head + c);
         const float along = sum(products), kept = weight * (1.0f - along);

@@ -67,6 +67,13 @@ inline Vec load_doubles(const float* p) {
     return __builtin_convertvector(x, Vec);
 #endif
 }
+inline void store_rounded(float* p, Vec x) {
+#if defined(__AVX512F__) && !defined(__clang__)
+    *reinterpret_cast<HalfF*>(p) = __builtin_ia32_cvtpd2ps512_mask(x, HalfF{}, -1, 4);
+#else
+    *reinterpret_cast<HalfF*>(p) = __builtin_convertvector(x, HalfF);
+#endif
+}
 inline VecF load_anywhere(const float* p) {
     VecF x;
     __builtin_memcpy(&x, p, sizeof(x));
@@ -158,12 +165,25 @@ inline double smallest(Vec x) {
     x = minimum(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
     return x[0] < x[1] ? x[0] : x[1];
 }
+// By quarters, which every instruction set has registers for: element by element it would take twice as many operations.
+// The order of additions is fixed.
+typedef float QuarterF __attribute__((vector_size(16)));
+typedef double Quarter __attribute__((vector_size(16)));
 inline float sum(VecF x) {
-    float parts[4];
-    for (std::size_t i = 0; i < 4; ++i) parts[i] = (x[i] + x[i + 4]) + (x[i + 8] + x[i + 12]);
-    return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+    const QuarterF first = __builtin_shufflevector(x, x, 0, 1, 2, 3), second = __builtin_shufflevector(x, x, 4, 5, 6, 7);
+    const QuarterF third = __builtin_shufflevector(x, x, 8, 9, 10, 11), last = __builtin_shufflevector(x, x, 12, 13, 14, 15);
+    const QuarterF parts = (first + second) + (third + last);
+    const QuarterF pairs = parts + __builtin_shufflevector(parts, parts, 1, 0, 3, 2);
+    return pairs[0] + pairs[2];
 }
-inline double sum(Vec x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); }
+inline double sum(Vec x) {
+    const Quarter first = __builtin_shufflevector(x, x, 0, 1), second = __builtin_shufflevector(x, x, 2, 3);
+    const Quarter third = __builtin_shufflevector(x, x, 4, 5), last = __builtin_shufflevector(x, x, 6, 7);
+    const Quarter pairs = __builtin_shufflevector(first, third, 0, 2) + __builtin_shufflevector(first, third, 1, 3);
+    const Quarter others = __builtin_shufflevector(second, last, 0, 2) + __builtin_shufflevector(second, last, 1, 3);
+    const Quarter fours = pairs + others;
+    return fours[0] + fours[1];
+}
 
 // The elements one place further up or down, with a zero in the place that is left.
 inline VecF shift_up(VecF x) {

@@ -90,17 +90,59 @@ inline void add_gram_tile(double* target, std::size_t pitch, const double* const
     }
 }
 
+// The last two blocks together: of the last one alone, too few sums would be under way at a time. kRows: of the last one, as
+// far as it has labels.
+template <std::size_t kRows>
+inline void add_last_gram_tiles(double* before, double* last, const double* const* columns, std::size_t column,
+                                const double* factors, const double* last_factors, std::size_t count) {
+    Vec first[kLanes], second[kLanes], third[kRows];
+    for (std::size_t r = 0; r < kLanes; ++r) {
+        first[r] = load(before + 2 * kLanes * r);
+        second[r] = load(before + 2 * kLanes * r + kLanes);
+    }
+    for (std::size_t r = 0; r < kRows; ++r) third[r] = load(last + kLanes * r);
+    for (std::size_t m = 0; m < count; ++m) {
+        const Vec g = load(columns[m] + column), last_g = load(columns[m] + column + kLanes);
+        for (std::size_t r = 0; r < kLanes; ++r) {
+            const double factor = factors[kLanes * m + r];
+            first[r] += factor * g;
+            second[r] += factor * last_g;
+        }
+        for (std::size_t r = 0; r < kRows; ++r) third[r] += last_factors[kLanes * m + r] * last_g;
+    }
+    for (std::size_t r = 0; r < kLanes; ++r) {
+        store(before + 2 * kLanes * r) = first[r];
+        store(before + 2 * kLanes * r + kLanes) = second[r];
+    }
+    for (std::size_t r = 0; r < kRows; ++r) store(last + kLanes * r) = third[r];
+}
+
 inline void add_gram(double* sums, const JointLayout& layout, const double* const* rows, const double* weights,
                      std::size_t count, const double* const* ahead) {
-    alignas(64) double factors[kMostTogether * kLanes];
-    for (std::size_t block = 0; block < layout.padded / kLanes; ++block) {
+    alignas(64) double factors[kMostTogether * kLanes], last_factors[kMostTogether * kLanes];
+    const auto find_factors = [&](std::size_t block, double* out) {
         for (std::size_t m = 0; m < count; ++m) {
-            store(factors + kLanes * m) = weights[m] * load(rows[m] + kLanes * block);
+            store(out + kLanes * m) = weights[m] * load(rows[m] + kLanes * block);
             // A block is a cache line: asked for like that, lines arrive while there is something else to do.
             if (ahead != nullptr) __builtin_prefetch(ahead[m] + kLanes * block, 0, 2);
         }
+    };
+    const std::size_t blocks = layout.padded / kLanes;
+    const bool pairs = kRegister == 64 && blocks > 1;
+    for (std::size_t block = 0; block < blocks; ++block) {
+        find_factors(block, factors);
         double* const target = sums + layout.row(kLanes * block);
         const std::size_t width = layout.block_width(block);
+        if (pairs && block + 2 == blocks) {
+            find_factors(block + 1, last_factors);
+            double* const last = sums + layout.row(kLanes * (block + 1));
+            if (layout.labels - kLanes * (block + 1) <= kLanes / 2) {
+                add_last_gram_tiles<kLanes / 2>(target, last, rows, kLanes * block, factors, last_factors, count);
+            } else {
+                add_last_gram_tiles<kLanes>(target, last, rows, kLanes * block, factors, last_factors, count);
+            }
+            return;
+        }
         std::size_t c = 0;
         for (; c + kTileColumns * kPartLanes <= width; c += kTileColumns * kPartLanes) {
             add_gram_tile<kTileColumns>(target + c, width, rows, kLanes * block + c, factors, count);
