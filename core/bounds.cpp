@@ -35,7 +35,6 @@ bool Anchor::prepare(const AlignedVector& total, double noise, Interrupt& interr
     const JointLayout joint(form_.labels);
     const ProfileLayout layout(form_.labels);
     noise_ = noise;
-    inverted_ = false;
     profile_.resize(layout.size());
     std::copy_n(total.data() + joint.gradient(), layout.padded, profile_.data() + layout.gradient());
     std::copy_n(total.data() + joint.additive(), layout.padded, profile_.data() + layout.additive());
@@ -61,30 +60,19 @@ bool Anchor::solve_total(const AlignedVector& total, Interrupt& interrupt) {
     head_.resize(padded_size(labels));
     fill_joint_system(total.data(), labels, settings_.l2, system_.data());
     quality_ = factorise_system(system_.data(), stride, labels, noise_, interrupt);
+    inverse_diagonal_.resize(labels);
     for (std::size_t k = 0; k < labels; ++k) {
-        if (!(system_[k * (stride + 1)] > 0.0)) return false;
+        const double pivot = system_[k * (stride + 1)];
+        if (!(pivot > 0.0)) return false;
+        inverse_diagonal_[k] = 1.0 / pivot;
     }
     active_kernels().back_substitute(system_.data(), stride, labels, head_.data());
     return true;
 }
 
-void Anchor::prepare_steps(Interrupt& interrupt) {
-    // So many rows of the inverse between two looks at what the user wants.
-    constexpr std::size_t kRows = 64;
-    if (head() == nullptr || inverted_) return;
-    const std::size_t stride = system_stride(form_.labels);
-    inverse_.resize(form_.labels * stride);
-    for (std::size_t end = form_.labels; end > 0;) {
-        const std::size_t begin = end > kRows ? end - kRows : 0;
-        active_kernels().invert_factor(system_.data(), stride, form_.labels, begin, end, inverse_.data());
-        interrupt.check();
-        end = begin;
-    }
-    inverted_ = true;
-}
-
 void Anchor::solve(const double* residual, double* scratch, double* step) const {
-    active_kernels().apply_inverse(inverse_.data(), system_stride(form_.labels), form_.labels, residual, scratch, step);
+    active_kernels().solve_factored(system_.data(), system_stride(form_.labels), form_.labels, inverse_diagonal_.data(),
+                                    residual, scratch, step);
 }
 
 ProfileWalk::ProfileWalk(const Form& form, const Settings& settings) : form_(form), settings_(settings) {

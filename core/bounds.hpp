@@ -52,8 +52,7 @@ public:
     // With label bins: the products of a head that is nearly the best (see TrialHead).
     const double* products() const { return trial_.products(); }
     double noise() const { return noise_; }
-    // step = A^-1 residual, for which the system is inverted first; not needed unless a rest has to be settled.
-    void prepare_steps(Interrupt& interrupt);
+    // step = A^-1 residual
     void solve(const double* residual, double* scratch, double* step) const;
 
 private:
@@ -62,9 +61,8 @@ private:
     Form form_;
     const Settings& settings_;
     double noise_ = 0.0, quality_ = 0.0;
-    bool inverted_ = false;
     TrialHead trial_;
-    AlignedVector profile_, head_, system_, inverse_;
+    AlignedVector profile_, head_, system_, inverse_diagonal_;
 };
 
 // One per thread: the profiles of the candidates of one feature, pair by pair.

@@ -354,7 +354,7 @@ private:
         double attained = std::numeric_limits<double>::infinity();  // some candidate is found to be as good as this
     };
     template <typename Visit>
-    void run_segments(const Task& task, const std::vector<Place>& places, Side side, const std::atomic<double>& reached,
+    void run_segments(const Task& task, const std::vector<Place>& places, const std::atomic<double>& reached,
                       std::vector<Segment>& segments, const Visit& visit);
     template <typename Visit>
     void walk_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side, std::atomic<double>& reached,

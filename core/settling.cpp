@@ -67,9 +67,8 @@ void Search::find_segments(const Task& task, std::size_t place, Side side, doubl
 
 // visit(segment, scratch), for each of them that may have the best candidate, with its listing.
 template <typename Visit>
-void Search::run_segments(const Task& task, const std::vector<Place>& places, Side side, const std::atomic<double>& reached,
+void Search::run_segments(const Task& task, const std::vector<Place>& places, const std::atomic<double>& reached,
                           std::vector<Segment>& segments, const Visit& visit) {
-    if (side == Side::rest && !segments.empty()) anchor_.prepare_steps(task.interrupt);
     // The most promising ones first: what they reach spares others a closer look.
     std::stable_sort(segments.begin(), segments.end(),
                      [](const Segment& a, const Segment& b) { return a.optimistic < b.optimistic; });
@@ -111,7 +110,7 @@ void Search::narrow(const Task& task, const std::vector<Place>& places, Side sid
         if (candidates[i].by_histogram) continue;
         find_segments(task, i, side, (1.0 - kBoundMargin) * reached, candidates[i], segments);
     }
-    run_segments(task, places, side, reached, segments, [&](Segment& segment, Scratch& scratch) {
+    run_segments(task, places, reached, segments, [&](Segment& segment, Scratch& scratch) {
         FeatureCandidates& feature = candidates[segment.place];
         walk_segment(task, segment, scratch, side, reached, feature, [&](std::uint32_t own) {
             const ActivityScope evaluating(scratch.activity, Activity::evaluating);
@@ -152,7 +151,7 @@ void Search::settle(const Task& task, const std::vector<Place>& places, Side sid
         for (std::size_t k = 0; k < left_over_[i].size(); ++k) left_over_[i][k] = possible(feature.optimistic[k]) ? 1 : 0;
         feature.optimistic.clear();
     }
-    run_segments(task, places, side, reached, segments, [&](const Segment& segment, Scratch& scratch) {
+    run_segments(task, places, reached, segments, [&](const Segment& segment, Scratch& scratch) {
         settle_segment(task, segment, scratch, side, reached, candidates[segment.place], left_over_[segment.place]);
     });
     std::vector<Portion>& features = portions_;

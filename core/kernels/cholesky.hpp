@@ -138,49 +138,51 @@ void back_substitute(const double* system, std::size_t stride, std::size_t n, do
     }
 }
 
-// Rows [begin, end) of the inverse of the upper triangle, those behind being done already: each is a combination of
-// the rows below it. Cost of all: K^3 / 6.
-void invert_factor(const double* system, std::size_t stride, std::size_t n, std::size_t begin, std::size_t end,
-                   double* inverse) {
-    for (std::size_t i = end; i-- > begin;) {
-        const double* factors = system + i * stride;
-        double* row = inverse + i * stride;
-        for (std::size_t c = 0; c < stride; c += kLanes) store(row + c) = Vec{};
-        std::size_t j = i + 1;
-        for (; j + 4 <= n; j += 4) {
-            const double* below = inverse + j * stride;
-            for (std::size_t c = j / kLanes * kLanes; c < stride; c += kLanes) {
-                store(row + c) -= factors[j] * load(below + c) + factors[j + 1] * load(below + stride + c) +
-                                  factors[j + 2] * load(below + 2 * stride + c) +
-                                  factors[j + 3] * load(below + 3 * stride + c);
-            }
-        }
-        for (; j < n; ++j) {
-            const double* below = inverse + j * stride;
-            for (std::size_t c = j / kLanes * kLanes; c < stride; c += kLanes) store(row + c) -= factors[j] * load(below + c);
-        }
-        row[i] += 1.0;
-        const double scale = 1.0 / factors[i];
-        for (std::size_t c = i / kLanes * kLanes; c < stride; c += kLanes) store(row + c) *= scale;
-    }
-}
-
-void apply_inverse(const double* inverse, std::size_t stride, std::size_t n, const double* vector, double* scratch,
-                   double* out) {
+// The solution of a factorised system for another right-hand side, eight unknowns at a time, of which no one may have been
+// dropped. It takes about as long as a product with the inverse would, which would have to be found first. Cost: K^2.
+void solve_factored(const double* system, std::size_t stride, std::size_t n, const double* inverse_diagonal,
+                    const double* vector, double* scratch, double* solution) {
     const std::size_t padded = padded_size(n);
-    for (std::size_t c = 0; c < padded; c += kLanes) {
-        store(scratch + c) = Vec{};
-        store(out + c) = Vec{};
+    for (std::size_t c = 0; c < padded; c += kLanes) store(scratch + c) = load(vector + c);
+    for (std::size_t first = 0; first < n; first += kLanes) {  // U^T y = vector
+        const std::size_t rows = first + kLanes <= n ? kLanes : n - first;
+        const double* const top = system + first * stride;
+        Vec block = load(scratch + first), found = {};
+        for (std::size_t r = 0; r < rows; ++r) {
+            const double y = block[r] * inverse_diagonal[first + r];
+            found[r] = y;
+            block -= y * load(top + r * stride + first);  // what stands before the diagonal changes what is found already
+        }
+        store(scratch + first) = found;
+        const double* const known = scratch + first;
+        for (std::size_t c = first + kLanes; c < n; c += kLanes) {
+            Vec even = load(scratch + c), odd = {};
+            for (std::size_t r = 0; r < kLanes; r += 2) {
+                even -= known[r] * load(top + r * stride + c);
+                odd += known[r + 1] * load(top + (r + 1) * stride + c);
+            }
+            store(scratch + c) = even - odd;
+        }
     }
-    for (std::size_t i = 0; i < n; ++i) {
-        const double* row = inverse + i * stride;
-        for (std::size_t c = i / kLanes * kLanes; c < padded; c += kLanes) store(scratch + c) += vector[i] * load(row + c);
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-        const double* row = inverse + i * stride;
-        Vec total = {};
-        for (std::size_t c = i / kLanes * kLanes; c < padded; c += kLanes) total += load(row + c) * load(scratch + c);
-        out[i] = sum(total);
+    for (std::size_t first = padded; first > 0;) {  // U solution = y
+        first -= kLanes;
+        const std::size_t rows = first + kLanes <= n ? kLanes : n - first;
+        const double* const top = system + first * stride;
+        Vec products[kLanes] = {};
+        for (std::size_t c = first + kLanes; c < n; c += kLanes) {
+            const Vec known = load(solution + c);
+            for (std::size_t r = 0; r < kLanes; ++r) products[r] += load(top + r * stride + c) * known;
+        }
+        transpose(products);
+        Vec rest = load(scratch + first);
+        for (const Vec& part : products) rest -= part;
+        double found[kLanes] = {};
+        for (std::size_t r = rows; r-- > 0;) {
+            double value = rest[r];
+            for (std::size_t j = rows; j-- > r + 1;) value -= top[r * stride + first + j] * found[j];
+            found[r] = value * inverse_diagonal[first + r];
+        }
+        __builtin_memcpy(solution + first, found, sizeof(found));
     }
 }
 

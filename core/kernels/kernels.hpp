@@ -266,13 +266,10 @@ struct Kernels {
 
     // The solution of what `factorise` made of a system, padded; unknowns that were dropped are 0.
     void (*back_substitute)(const double* system, std::size_t stride, std::size_t n, double* solution);
-    // inverse = U^-1 of the same, row i from column i on, zeros before, same stride; no unknown may have been dropped. And
-    // out = U^-1 U^-T vector, that is the solution of the system with this right-hand side (vectors padded; scratch: one
-    // more).
-    void (*invert_factor)(const double* system, std::size_t stride, std::size_t n, std::size_t begin, std::size_t end,
-                          double* inverse);
-    void (*apply_inverse)(const double* inverse, std::size_t stride, std::size_t n, const double* vector,
-                          double* scratch, double* out);
+    // The same with another right-hand side; inverse_diagonal: 1 / U[i][i], none of which may have been dropped; vectors
+    // padded, scratch is one more.
+    void (*solve_factored)(const double* system, std::size_t stride, std::size_t n, const double* inverse_diagonal,
+                           const double* vector, double* scratch, double* solution);
 
     // Approximate qualities of the regions up to and including each example, and of those behind it, in the order of
     // the steps (see screen_steps); -infinity: not decided. scratch: screen_scratch_size(labels, bins per sign) floats.
