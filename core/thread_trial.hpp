@@ -10,7 +10,7 @@ namespace labelboost {
 
 // What is learned does not depend on the number of threads, so both ways can be tried while training goes on: rounds (a
 // rule or a tree each) go one way and the other for a while, then the faster one is kept for some time, and so on. Rounds
-// take a few milliseconds at most where one thread may be as fast; longer ones are always shared.
+// take less than a millisecond where one thread may be as fast; longer ones are always shared.
 class ThreadTrial {
 public:
     // Measures one round from beginning to end.
@@ -38,8 +38,10 @@ public:
     };
 
 private:
-    static constexpr std::size_t kBlock = 8, kTried = 4 * kBlock, kLongest = 256;  // rounds
-    static constexpr double kWorthTrying = 4e-3;                                   // seconds
+    // Rounds: of a block, of a trial, and in which its result holds, if it is a close one, at first, and at most.
+    static constexpr std::size_t kBlock = 8, kTried = 4 * kBlock, kClose = 64, kFirst = 64, kLongest = 512;
+    static constexpr double kWorthTrying = 6e-4;  // seconds
+    static constexpr double kClearly = 1.2;       // so many times as fast
 
     struct Spent {
         double seconds = 0.0, searches = 0.0;
@@ -52,31 +54,31 @@ private:
     }
 
     void note(const Spent& spent) {
-        if (rounds_ == kTried + kept_) {
+        if (rounds_ < kTried) {
+            try_out(spent);
+        } else if (++rounds_ > kTried + kept_) {
             rounds_ = 0;
             shared_ = alone_ = {};
-            if (kept_ < kLongest) kept_ *= 2;  // early rules take longer than later ones, and are better shared
-        } else if (rounds_ >= kTried) {
-            ++rounds_;
-        } else {
-            try_out(spent);
         }
     }
 
     void try_out(const Spent& spent) {
-        // In the first round of a block each thread still fetches from the others what they had in their caches.
-        const bool counts = rounds_ % kBlock != 0;
-        const bool is_long = counts && !is_alone() && spent.seconds > kWorthTrying;
-        if (counts) {
+        if (rounds_ % kBlock != 0) {  // in its first round each thread still fetches what others had in their caches
             Spent& total = is_alone() ? alone_ : shared_;
             total.seconds += spent.seconds;
             total.searches += spent.searches;
         }
-        rounds_ = is_long ? kTried : rounds_ + 1;
-        alone_is_faster_ = !is_long && alone_.seconds * shared_.searches < shared_.seconds * alone_.searches;
+        const bool is_long = ++rounds_ == kBlock && shared_.seconds > kWorthTrying * (kBlock - 1);
+        if (is_long) rounds_ = kTried;
+        if (rounds_ < kTried) return;
+        const double alone = alone_.seconds * shared_.searches, shared = shared_.seconds * alone_.searches;
+        alone_is_faster_ = !is_long && alone < shared;
+        const bool is_clear = is_long || kClearly * alone < shared || kClearly * shared < alone;
+        kept_ = is_clear ? next_kept_ : kClose;
+        if (is_clear) next_kept_ = kLongest;  // early rules take longer than later ones, and are better shared
     }
 
-    std::size_t rounds_ = 0, kept_ = kTried;
+    std::size_t rounds_ = 0, kept_ = kFirst, next_kept_ = kFirst;
     Spent shared_, alone_;
     bool alone_is_faster_ = false;
 };
