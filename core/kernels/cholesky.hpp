@@ -147,13 +147,12 @@ void solve_factored(const double* system, std::size_t stride, std::size_t n, con
     for (std::size_t first = 0; first < n; first += kLanes) {  // U^T y = vector
         const std::size_t rows = first + kLanes <= n ? kLanes : n - first;
         const double* const top = system + first * stride;
-        Vec block = load(scratch + first), found = {};
+        Vec block = load(scratch + first);
         for (std::size_t r = 0; r < rows; ++r) {
             const double y = block[r] * inverse_diagonal[first + r];
-            found[r] = y;
+            scratch[first + r] = y;
             block -= y * load(top + r * stride + first);  // what stands before the diagonal changes what is found already
         }
-        store(scratch + first) = found;
         const double* const known = scratch + first;
         for (std::size_t c = first + kLanes; c < n; c += kLanes) {
             Vec even = load(scratch + c), odd = {};

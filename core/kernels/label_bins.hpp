@@ -51,11 +51,8 @@ inline std::int32_t drop_empty_bins(std::int32_t bins, std::size_t labels, std::
 
 std::int32_t map_to_bins(const double* gradient, const double* hessian, std::size_t labels, double l2, double noise,
                          const BinSettings& settings, std::int32_t* bin, std::int32_t* bin_size, double* criterion) {
-    typedef std::int32_t Numbers __attribute__((vector_size(32), aligned(4)));
     const std::size_t padded = padded_size(labels);
-    const auto store_numbers = [&](std::size_t c, Vec numbers) {
-        *reinterpret_cast<Numbers*>(bin + c) = __builtin_convertvector(numbers, Numbers);
-    };
+    const auto store_numbers = [&](std::size_t c, const Vec& numbers) { store_integers(bin + c, numbers); };
     const Vec one = broadcast(1.0);
     Vec negatives = {}, positives = {};
     for (std::size_t c = 0; c < padded; c += kLanes) {
@@ -208,18 +205,14 @@ inline void add_gram_of_few_bins(const double* const* rows, const double* weight
                                  double* scratch, double* hessian) {
     for (std::size_t start = 0; start < count; start += kLanes) {
         const double* row[kLanes];
-        Vec weight = {};
-        for (std::size_t m = 0; m < kLanes; ++m) {
-            const bool present = start + m < count;
-            row[m] = rows[present ? start + m : start];
-            weight[m] = present ? factor * weights[start + m] : 0.0;
-        }
+        for (std::size_t m = 0; m < kLanes; ++m) row[m] = rows[start + m < count ? start + m : start];
+        const Vec weight =
+            from_lanes<double>([&](std::size_t m) { return start + m < count ? factor * weights[start + m] : 0.0; });
         for (std::size_t b = 0; b < bins; ++b) {
             Vec total = {};
             for (std::int32_t t = first[b]; t < first[b + 1]; ++t) {
                 const std::int32_t label = order[t];
-                total += Vec{row[0][label], row[1][label], row[2][label], row[3][label],
-                             row[4][label], row[5][label], row[6][label], row[7][label]};
+                total += from_lanes<double>([&](std::size_t m) { return row[m][label]; });
             }
             store(scratch + kLanes * b) = total;
         }
@@ -326,8 +319,8 @@ void add_binned_products(const double* const* rows, const double* weights, std::
         } else {
             sum_rows_over_few_bins<kLanes / 2>(rows + start, present, labels, numbers, bins, by_bin);
         }
-        Vec weight = {};
-        for (std::size_t m = 0; m < present; ++m) weight[m] = factor * weights[start + m];
+        const Vec weight =
+            from_lanes<double>([&](std::size_t m) { return m < present ? factor * weights[start + m] : 0.0; });
         Vec along = {};
         for (std::size_t b = 0; b < bins; ++b) along += head[b] * load(by_bin + kLanes * b);
         for (std::size_t b = 0; b < bins; ++b) {

@@ -205,7 +205,7 @@ struct LeapSigned {
 
 private:
     // Negative where the signs differ.
-    static VecFMask differ(VecF a, VecF b) { return reinterpret_cast<VecFMask>(a) ^ reinterpret_cast<VecFMask>(b); }
+    static VecFMask differ(VecF a, VecF b) { return as<VecFMask>(a) ^ as<VecFMask>(b); }
 
     // The same after some labels, others in each lane, have changed to the bin of the other sign. With s the old signs of
     // these labels F, the common element changes by sum_F s_k across_k - 2 sum_{k < l in F} s_k s_l Gram[k][l]. The last sum

@@ -30,31 +30,33 @@ inline void look_closely(const ScreenTask& task, LeapState& state, float* scratc
     const Method method{closer, step + kWide * n};
     const typename Method::Sums sums{n, state.sums};
     std::size_t longest = 0;
-    VecF region = {}, least = {};
-    VecFMask by_subtraction = {};
+    alignas(kVectorBytes) float regions[kWide] = {}, leasts[kWide] = {};
     for (std::size_t lane = 0; lane < state.waiting; ++lane) {
         LeapState::Lane& own = state.lanes[lane];
         // Other regions may have reached more since: nothing needs to be added up behind the last candidate that is left.
         while (own.count > 0 && !state.is_open(own, own.count - 1)) --own.count;
         if (own.count > longest) longest = own.count;
-        region[lane] = own.region;
-        least[lane] = own.least;
-        by_subtraction[lane] = own.least > 0.0f ? -1 : 0;
+        regions[lane] = own.region;
+        leasts[lane] = own.least;
     }
+    VecF region = load(regions);
+    const VecF least = load(leasts);
+    const VecFMask by_subtraction = least > VecF{};
     if (longest > 0) method.start(sums);
     for (std::size_t t = 0; t < longest; ++t) {
         const float* rows[kWide];
         for (const float*& row : rows) row = kNoRow;
-        VecF weight = {};
+        alignas(kVectorBytes) float weights[kWide] = {};
         bool any_open = false;
         for (std::size_t lane = 0; lane < state.waiting; ++lane) {
             const LeapState::Lane& own = state.lanes[lane];
             if (t >= own.count) continue;
             rows[lane] = own.rows[t];
-            weight[lane] = own.weights[t];
+            weights[lane] = own.weights[t];
             any_open = any_open || state.is_open(own, t);
         }
         gather_rows(rows, n, step);
+        const VecF weight = load(weights);
         region += weight;
         if (!any_open) {
             sums.add(step, weight);

@@ -13,9 +13,7 @@ namespace {
 
 // +1 for relevant, -1 for irrelevant labels, 0 for padding.
 inline Vec load_signs(const std::int8_t* signs) {
-    Vec out;
-    for (std::size_t i = 0; i < kLanes; ++i) out[i] = signs[i];
-    return out;
+    return from_lanes<double>([&](std::size_t i) { return static_cast<double>(signs[i]); });
 }
 
 // exp(x) to about one unit in the last place; arguments are limited to [-708, 708].
@@ -35,8 +33,8 @@ inline Vec exponential(Vec x) {
                                              1.0,                1.0};
     Vec p = broadcast(kInverseFactorials[0]);
     for (std::size_t i = 1; i < sizeof(kInverseFactorials) / sizeof(double); ++i) p = p * r + kInverseFactorials[i];
-    const VecMask exponent = reinterpret_cast<VecMask>(shifted) << 52;
-    return reinterpret_cast<Vec>(reinterpret_cast<VecMask>(p) + exponent);
+    const VecMask exponent = as<VecMask>(shifted) << 52;
+    return as<Vec>(as<VecMask>(p) + exponent);
 }
 
 // The largest of 0 and all -y_k p_k: shifting the exponents by it rules out overflow.

@@ -179,7 +179,7 @@ void score_packed_flat(const float* const* rows, std::size_t labels, float l2, f
     for (std::size_t lane = 0; lane < kWide; ++lane) {
         const float weight = rows[lane][0];
         VecF first = load(rows[lane]);
-        first[0] = 0.0f;
+        set(first, 0, 0.0f);
         VecF total = first * first;
         for (std::size_t c = kWide; c < labels + 1; c += kWide) {
             const VecF g = load(rows[lane] + c);

@@ -60,9 +60,9 @@ struct LaneStarts {
     // Lanes are only added up; what is behind them all is found by subtraction from the total of all there is.
     LaneStarts(VecF own, double before_first, double total) {
         const VecF up_to = running_sums(own);
-        before = shift_up(up_to) + static_cast<float>(before_first);
+        before = shift_up<1>(up_to) + static_cast<float>(before_first);
         before_next = before_first + static_cast<double>(up_to[kWide - 1]);
-        behind = shift_down(reverse_running_sums(own)) + static_cast<float>(total - before_next);
+        behind = shift_down<1>(reverse_running_sums(own)) + static_cast<float>(total - before_next);
     }
 };
 

@@ -113,7 +113,7 @@ struct WideSign {
 
     // Returns where the bins depend on digits that single precision does not have.
     VecFMask choose_bins(const float* bins_for) {
-        for (std::size_t lane = 0; lane < kWide; ++lane) bins[lane] = bins_for[static_cast<int>(count[lane])];
+        bins = from_lanes<float>([&](std::size_t lane) { return bins_for[static_cast<int>(count[lane])]; });
         const VecFMask several = bins > broadcast(1.0f);
         const VecF range = select(several, high - low, broadcast(1.0f));
         const VecF size = select(several, maximum(absolute(low), absolute(high)), broadcast(1.0f));
