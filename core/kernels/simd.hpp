@@ -373,20 +373,25 @@ inline void transpose_squares(VecOf<T> (&v)[kCount]) {
     const auto at = [&](std::size_t row, std::size_t column) -> Native<T>& {
         return *reinterpret_cast<Native<T>*>(numbers + kCount * row + column);
     };
+    struct Square {
+        Native<T> rows[kSide];
+    };
+    const auto transposed = [&](std::size_t row, std::size_t column) {
+        Square square;
+        for (std::size_t r = 0; r < kSide; ++r) square.rows[r] = at(row + r, column);
+        transpose_natives(square.rows);
+        return square;
+    };
+    const auto put = [&](std::size_t row, std::size_t column, const Square& square) {
+        for (std::size_t r = 0; r < kSide; ++r) at(row + r, column) = square.rows[r];
+    };
     for (std::size_t i = 0; i < kCount; i += kSide) {
-        for (std::size_t j = 0; j <= i; j += kSide) {
-            Native<T> below[kSide], above[kSide];
-            for (std::size_t r = 0; r < kSide; ++r) {
-                below[r] = at(i + r, j);
-                above[r] = at(j + r, i);
-            }
-            transpose_natives(below);
-            transpose_natives(above);
-            for (std::size_t r = 0; r < kSide; ++r) {
-                at(i + r, j) = above[r];
-                at(j + r, i) = below[r];
-            }
+        for (std::size_t j = 0; j < i; j += kSide) {
+            const Square below = transposed(i, j);
+            put(i, j, transposed(j, i));
+            put(j, i, below);
         }
+        put(i, i, transposed(i, i));
     }
 }
 template <typename T, std::size_t kCount>
