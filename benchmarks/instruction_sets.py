@@ -6,7 +6,7 @@ Usage: instruction_sets.py [--cells yeast:none enron:0.04 ...] [--rules 50] [--r
 Every training runs in a process of its own, as kernels are chosen when the core is loaded; the
 instruction sets that this machine has take turns. Prints a Markdown table of medians, in
 milliseconds per rule, one thread, preparations included. Ends with an error if the conditions of
-two models differ.
+two models differ, as those of bibtex without bins do, whose scores grow beyond all bounds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CELLS = (
     "yeast:label-wise",
     "birds:0.04",
     "enron:0.04",
-    "bibtex:none",
+    "bibtex:0.04",
     "reuters-k500:0.04",
 )
 
