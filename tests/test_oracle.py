@@ -210,6 +210,14 @@ def test_many_labels_of_words(
     assert_same_rules(model.rules_, rules)
 
 
+@pytest.mark.parametrize("n_labels", [33, 39, 40, 41, 47, 64])
+def test_many_labels_solved_eight_at_a_time(n_labels: int) -> None:
+    """Rests are settled by substitution, in blocks of which the last one may be incomplete."""
+    X, Y = word_problem(seed=n_labels, n=120, n_labels=n_labels)
+    model, rules = fit_both(X, Y, None, n_rules=12, label_bins=None, l2=0.1)
+    assert_same_rules(model.rules_, rules)
+
+
 @pytest.mark.parametrize("label_bins", [None, 2, 0.06, 0.32])
 @pytest.mark.parametrize("weighted", [False, True], ids=["even", "weighted"])
 def test_words_among_numbers(label_bins: float | None, weighted: bool) -> None:
@@ -478,7 +486,8 @@ def test_every_instruction_set(isa: str) -> None:
     if isa == _core.instruction_set():
         return
     tests = "numbers_of_labels or many_labels or feature_bins or other_forms or sample_weights"
-    tests = f"({tests} or few_values or ruled_out or (long_lists and 18)) and not real_data"
+    tests = f"{tests} or few_values or ruled_out or short_lists or (long_lists and 18)"
+    tests = f"({tests}) and not real_data"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "-k", tests]
     done = subprocess.run(
         [*command, str(Path(__file__))],
