@@ -32,15 +32,14 @@ void RankAdder::begin(std::size_t size, std::span<RankHistogram* const> histogra
     }
 }
 
-void RankAdder::add_rows(const PackTask& source, std::size_t size,
-                         std::span<RankHistogram* const> histograms) {
+void RankAdder::add_rows(const PackTask& source, std::size_t size, std::span<RankHistogram* const> histograms) {
     // How far ahead ranks are asked for: they are read from many places in turn, so that nothing else would in time.
     constexpr std::size_t kAhead = 1024;
     const std::size_t width = std::min(size, RankHistogram::kTileWidth);
     for (std::size_t c = 0; c < size; c += width) {
         for (std::size_t h = 0; h < histograms.size(); ++h) tiles_[h] = histograms[h]->tile(c / width);
-        const RankTargets targets{tiles_.data(), ranks_.data(),   shifts_.data(),
-                                  histograms.size(), source, histograms.front()->pitch()};
+        const RankTargets targets{tiles_.data(),     ranks_.data(), shifts_.data(),
+                                  histograms.size(), source,        histograms.front()->pitch()};
         active_kernels().add_ranked_rows(rows_.data() + c, source.count, std::min(width, size - c), size, targets, kAhead);
     }
 }
