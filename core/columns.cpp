@@ -1,179 +1,182 @@
 #include "columns.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <utility>
 
+#include "digits.hpp"
 #include "panels.hpp"
 
 namespace labelboost {
 namespace {
 
+template <typename T>
 struct Entry {
-    double value;
+    T value;
     std::int32_t example;
 };
 
-// What building a column takes, kept from one to the next: there may be many thousands of them with a few values each.
+// What building a column takes, kept from one to the next: there may be many thousands of them with a few values each, and
+// to get the memory for many values from the system takes longer than to fill it.
+template <typename T>
 struct Workspace {
-    std::vector<Entry> entries, other;
-    std::vector<double> distinct;
-    std::vector<std::size_t> counts;  // of the distinct values
+    UnfilledVectorOf<T> copy;  // of some columns
+    // The examples that are neither missing nor left out as zeros; first in their own order.
+    UnfilledVectorOf<Entry<T>> entries, other;
+    UnfilledVectorOf<SortKey<T>> keys, other_keys;
+    std::vector<T> high;                // the largest value of each bin
+    std::vector<std::size_t> counts;    // of examples, by bin
+    std::vector<std::int32_t> missing;
 };
 
-// Groups distinct values into quantile bins: a value goes where the middle of its run of examples falls.
-std::vector<std::int32_t> quantile_bins(const std::vector<std::size_t>& counts, std::size_t max_bins) {
-    std::size_t total = 0;
-    for (const std::size_t count : counts) total += count;
-    std::vector<std::int32_t> bin(counts.size());
-    std::size_t before = 0;
-    std::size_t last = 0;
-    std::int32_t used = -1;
-    for (std::size_t r = 0; r < counts.size(); ++r) {
-        const std::size_t position = (2 * before + counts[r]) * max_bins / (2 * total);
-        if (used < 0 || position != last) ++used;
-        bin[r] = used;
-        last = position;
-        before += counts[r];
-    }
-    return bin;
+// How a column is to be made of the entries. Zeros, if any were left out of them, are implicit; a value that more than half
+// of the entries have can be.
+struct Plan {
+    std::size_t examples;
+    std::size_t zeros;
+    bool majority;
+    bool nominal;
+    std::size_t max_bins;
+};
+
+// The value that more than half of sorted items have, if any: a majority covers the middle.
+template <typename Item, typename KeyOf>
+std::span<const Item> majority_of(const UnfilledVectorOf<Item>& items, const KeyOf& key_of) {
+    if (items.size() < 2) return {};
+    const auto run = std::ranges::equal_range(items, key_of(items[items.size() / 2]), {}, key_of);
+    if (2 * run.size() <= items.size()) return {};
+    return {run.begin(), run.end()};
 }
 
-// Replaces the ranks of a column by their bins, and lists the examples by bin: in one pass along the examples, each
-// going to the next place of its bin.
-void regroup(Column& column, const std::vector<std::int32_t>& bin) {
-    if (column.example.empty()) return;
-    const std::int32_t last = *std::max_element(column.example.begin(), column.example.end());
-    std::vector<std::int32_t> bin_of(static_cast<std::size_t>(last) + 1, -1);
-    std::vector<std::size_t> place(column.ranks() + 1, 0);
-    for (std::size_t i = 0; i < column.example.size(); ++i) {
-        const std::int32_t rank = bin[static_cast<std::size_t>(column.rank[i])];
-        if (rank == column.implicit_rank) continue;
-        bin_of[static_cast<std::size_t>(column.example[i])] = rank;
-        ++place[static_cast<std::size_t>(rank) + 1];
-    }
-    std::partial_sum(place.begin(), place.end(), place.begin());
-    column.example.resize(place.back());
-    column.rank.resize(place.back());
-    for (std::size_t n = 0; n < bin_of.size(); ++n) {
-        if (bin_of[n] < 0) continue;
-        const std::size_t target = place[static_cast<std::size_t>(bin_of[n])]++;
-        column.example[target] = static_cast<std::int32_t>(n);
-        column.rank[target] = bin_of[n];
-    }
-}
-
-// space.entries: the non-missing examples that do not have the implicit value, sorted by (value, example).
-Column build(Workspace& space, std::vector<std::int32_t> missing, bool has_implicit, double implicit,
-             std::size_t implicit_count, bool nominal, std::size_t max_bins) {
-    Column column;
-    column.nominal = nominal;
-    column.missing = std::move(missing);
-    column.example.resize(space.entries.size());
-    column.rank.resize(space.entries.size());
-    auto& [entries, other, distinct, counts] = space;
-    distinct.clear();
-    counts.clear();
-    const auto add_rank = [&](double value, std::size_t count) {
-        distinct.push_back(value);
-        counts.push_back(count);
-    };
-    bool implicit_open = has_implicit && implicit_count > 0;
-    const auto add_implicit = [&] {
-        column.implicit_rank = static_cast<std::int32_t>(distinct.size());
-        add_rank(implicit, implicit_count);
-        implicit_open = false;
-    };
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        const double value = entries[i].value;
-        if (implicit_open && value > implicit) add_implicit();
-        // Ranks continue while the value does not change; the implicit value itself is never listed.
-        if (distinct.empty() || value > distinct.back()) add_rank(value, 0);
-        ++counts.back();
-        column.example[i] = entries[i].example;
-        column.rank[i] = static_cast<std::int32_t>(distinct.size() - 1);
-    }
-    if (implicit_open) add_implicit();
-    column.infinite = !distinct.empty() && (std::isinf(distinct.front()) || std::isinf(distinct.back()));
-    if (max_bins == 0 || nominal || distinct.size() <= max_bins) {
-        column.low = distinct;
-        return column;
-    }
-    column.binned = true;
-    const std::vector<std::int32_t> bin = quantile_bins(counts, max_bins);
-    for (std::size_t r = 0; r < bin.size(); ++r) {
-        if (static_cast<std::size_t>(bin[r]) == column.low.size()) {
-            column.low.push_back(distinct[r]);
-            column.binned_high.push_back(distinct[r]);
+// By distinct values: examples are sorted along with them.
+template <typename T>
+void rank_values(Workspace<T>& space, const Plan& plan, Column& column) {
+    auto& entries = space.entries;
+    const auto key_of = [](const Entry<T>& entry) { return sort_key(entry.value); };
+    sort_by_key(entries, space.other, key_of);
+    T implicit = T(0);
+    std::size_t implicit_count = plan.zeros;
+    if (plan.majority) {
+        const std::span<const Entry<T>> majority = majority_of(entries, key_of);
+        implicit_count = majority.size();
+        if (!majority.empty()) {
+            implicit = majority.front().value;
+            const auto first = entries.begin() + (majority.data() - entries.data());
+            entries.erase(first, first + static_cast<std::ptrdiff_t>(majority.size()));
         }
-        column.binned_high.back() = distinct[r];
     }
-    if (column.implicit_rank >= 0) column.implicit_rank = bin[static_cast<std::size_t>(column.implicit_rank)];
-    regroup(column, bin);
-    return column;
-}
-
-// Numbers in the order of the values: for negative ones all bits are turned, for others the first one.
-std::uint64_t sort_key(double value) {
-    const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);  // -0.0 is the same value as 0.0
-    return bits ^ (bits >> 63 != 0 ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
-}
-
-// By single digits, the last one first, each pass keeping the order of the one before: a few passes over the entries
-// instead of log2(n). Digits that all keys have in common are left out, as are most of those of rounded numbers.
-template <int kBits>
-void sort_by_digits(std::vector<Entry>& entries, std::vector<Entry>& other) {
-    constexpr std::size_t kDigits = std::size_t{1} << kBits;
-    std::uint64_t common = 0;
-    const std::uint64_t first = sort_key(entries.front().value);
-    for (const Entry& entry : entries) common |= sort_key(entry.value) ^ first;
-    other.resize(entries.size());
-    for (int shift = 0; shift < 64; shift += kBits) {
-        const auto digit = [&](std::uint64_t key) { return static_cast<std::size_t>(key >> shift) % kDigits; };
-        if (digit(common) == 0) continue;
-        std::array<std::uint32_t, kDigits + 1> place{};
-        for (const Entry& entry : entries) ++place[digit(sort_key(entry.value)) + 1];
-        std::partial_sum(place.begin(), place.end(), place.begin());
-        for (const Entry& entry : entries) other[place[digit(sort_key(entry.value))]++] = entry;
-        entries.swap(other);
-    }
-}
-
-// Sorts by (value, example); the examples come in ascending order.
-void sort_entries(Workspace& space) {
-    std::vector<Entry>& entries = space.entries;
-    // Up to so many, comparisons are cheaper, or shorter digits are, of which there are fewer to be counted.
-    constexpr std::size_t kFew = 64, kNotMany = 4096;
-    const auto before = [](const Entry& a, const Entry& b) {
-        return a.value != b.value ? a.value < b.value : a.example < b.example;
+    const auto add_implicit = [&] {
+        column.implicit_rank = static_cast<std::int32_t>(column.low.size());
+        column.low.push_back(static_cast<double>(implicit));
+        implicit_count = 0;
     };
-    // Features with one value besides zero are sorted already.
-    if (std::is_sorted(entries.begin(), entries.end(), before)) return;
-    if (entries.size() <= kFew) {
-        std::sort(entries.begin(), entries.end(), before);
-    } else if (entries.size() <= kNotMany) {
-        sort_by_digits<8>(entries, space.other);
-    } else {
-        sort_by_digits<11>(entries, space.other);
+    column.example.resize(entries.size());
+    column.rank.resize(entries.size());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const T value = entries[i].value;
+        if (implicit_count > 0 && value > implicit) add_implicit();
+        // Ranks continue while the value does not change; the implicit value itself is never listed.
+        if (column.low.empty() || static_cast<double>(value) > column.low.back()) {
+            column.low.push_back(static_cast<double>(value));
+        }
+        column.example[i] = entries[i].example;
+        column.rank[i] = static_cast<std::int32_t>(column.low.size() - 1);
+    }
+    if (implicit_count > 0) add_implicit();
+}
+
+// Calls visit(key, count) for each distinct value, ascending, zeros that were left out included.
+template <typename T, typename Visit>
+void for_each_value(const UnfilledVectorOf<SortKey<T>>& keys, std::size_t zeros, const Visit& visit) {
+    const SortKey<T> zero = sort_key(T(0));
+    for (std::size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
+        if (zeros > 0 && keys[begin] > zero) visit(zero, std::exchange(zeros, 0));
+        while (end < keys.size() && keys[end] == keys[begin]) ++end;
+        visit(keys[begin], end - begin);
+    }
+    if (zeros > 0) visit(zero, zeros);
+}
+
+// Groups distinct values into quantile bins, unless they are few: a value goes where the middle of its run of examples falls.
+template <typename T>
+void find_bins(Workspace<T>& space, const Plan& plan, Column& column) {
+    std::size_t values = 0;
+    for_each_value<T>(space.keys, plan.zeros, [&](SortKey<T>, std::size_t) { ++values; });
+    column.binned = values > plan.max_bins;
+    const std::size_t total = space.keys.size() + plan.zeros;
+    std::size_t before = 0, next = 0;
+    space.high.clear();
+    space.counts.clear();
+    for_each_value<T>(space.keys, plan.zeros, [&](SortKey<T> key, std::size_t count) {
+        const T value = number_of<T>(key);
+        const std::size_t middle = (2 * before + count) * plan.max_bins;
+        if (!column.binned || middle >= next) {
+            next = (middle / (2 * total) + 1) * (2 * total);
+            column.low.push_back(static_cast<double>(value));
+            space.high.push_back(value);
+            space.counts.push_back(0);
+        }
+        space.high.back() = value;
+        space.counts.back() += count;
+        before += count;
+    });
+    if (column.binned) column.binned_high.assign(space.high.begin(), space.high.end());
+}
+
+// For each value the first bin whose largest value is not below. Nobody could foresee branches, so there are none; and one
+// step of a search waits for the one before, so many are under way at a time.
+constexpr std::size_t kSearches = 32;
+template <typename T>
+void find_bins_of(const std::vector<T>& high, const T* values, std::uint32_t* bins) {
+    std::fill_n(bins, kSearches, 0U);
+    for (auto left = static_cast<std::uint32_t>(high.size()); left > 1;) {
+        const std::uint32_t half = left / 2;
+        const T* const last = high.data() + (half - 1);
+        for (std::size_t i = 0; i < kSearches; ++i) bins[i] += half & -static_cast<std::uint32_t>(last[bins[i]] < values[i]);
+        left -= half;
     }
 }
 
-// The value that more than half of `entries` have, if any, is taken out of the list. Sorted input.
-bool extract_majority(std::vector<Entry>& entries, double& value, std::size_t& count) {
-    if (entries.size() < 2) return false;
-    value = entries[entries.size() / 2].value;  // a majority covers the middle
-    const auto begin = std::lower_bound(entries.begin(), entries.end(), value,
-                                        [](const Entry& entry, double v) { return entry.value < v; });
-    const auto end = std::upper_bound(entries.begin(), entries.end(), value,
-                                      [](double v, const Entry& entry) { return v < entry.value; });
-    count = static_cast<std::size_t>(end - begin);
-    if (2 * count <= entries.size()) return false;
-    entries.erase(begin, end);
-    return true;
+// By bins: values are sorted on their own, then each example goes to the next place of its bin, in one pass.
+template <typename T>
+void rank_bins(Workspace<T>& space, const Plan& plan, Column& column) {
+    const auto& entries = space.entries;
+    space.keys.resize(entries.size());
+    for (std::size_t i = 0; i < entries.size(); ++i) space.keys[i] = sort_key(entries[i].value);
+    const auto itself = [](SortKey<T> key) { return key; };
+    sort_by_key(space.keys, space.other_keys, itself);
+    find_bins(space, plan, column);
+    const std::span<const SortKey<T>> majority =
+        plan.majority ? majority_of(space.keys, itself) : std::span<const SortKey<T>>{};
+    if (plan.zeros > 0 || !majority.empty()) {
+        const T implicit = plan.zeros > 0 ? T(0) : number_of<T>(majority.front());
+        const auto bin = static_cast<std::size_t>(std::ranges::lower_bound(space.high, implicit) - space.high.begin());
+        column.implicit_rank = static_cast<std::int32_t>(bin);
+        space.counts[bin] = 0;
+    } else {
+        column.rank_of.assign(plan.examples, -1);
+    }
+    std::size_t listed = 0;
+    for (std::size_t& count : space.counts) listed += std::exchange(count, listed);  // where each bin begins, then
+    column.example.resize(listed);
+    column.rank.resize(listed);
+    T values[kSearches] = {};
+    std::uint32_t bins[kSearches];
+    for (std::size_t first = 0; first < entries.size(); first += kSearches) {
+        const std::size_t count = std::min(kSearches, entries.size() - first);
+        for (std::size_t i = 0; i < count; ++i) values[i] = entries[first + i].value;
+        find_bins_of(space.high, values, bins);
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto rank = static_cast<std::int32_t>(bins[i]);
+            if (rank == column.implicit_rank) continue;
+            const std::int32_t example = entries[first + i].example;
+            if (column.implicit_rank < 0) column.rank_of[static_cast<std::size_t>(example)] = rank;
+            const std::size_t place = space.counts[bins[i]]++;
+            column.example[place] = example;
+            column.rank[place] = rank;
+        }
+    }
 }
 
 void fill_rank_of(Column& column, std::size_t examples) {
@@ -183,82 +186,118 @@ void fill_rank_of(Column& column, std::size_t examples) {
     }
 }
 
-Columns build_all(std::size_t examples, std::size_t features, std::size_t features_per_task, ThreadPool& pool,
-                  Interrupt& interrupt, const std::function<void(std::size_t, std::size_t, Column*)>& build_some) {
-    Columns columns;
-    columns.examples = examples;
-    columns.features.resize(features);
-    pool.run((features + features_per_task - 1) / features_per_task, interrupt, [&](std::size_t task, std::size_t) {
-        interrupt.check();
-        const std::size_t begin = task * features_per_task;
-        const std::size_t end = std::min(features, begin + features_per_task);
-        build_some(begin, end, columns.features.data() + begin);
-        for (std::size_t j = begin; j < end; ++j) {
-            if (columns.features[j].implicit_rank < 0) fill_rank_of(columns.features[j], examples);
+template <typename T>
+Column build(Workspace<T>& space, const Plan& plan) {
+    Column column;
+    column.nominal = plan.nominal;
+    if (plan.max_bins > 0 && !plan.nominal) {
+        rank_bins(space, plan, column);
+    } else {
+        rank_values(space, plan, column);
+        if (column.implicit_rank < 0) fill_rank_of(column, plan.examples);
+    }
+    column.missing = space.missing;
+    column.infinite = column.ranks() > 0 && (std::isinf(column.low.front()) || std::isinf(column.high().back()));
+    return column;
+}
+
+// values: of some examples, in their order; zeros are left out. examples: those, or nothing if it is all of them.
+template <typename T>
+Column sparse_column(std::span<const T> values, std::span<const std::int32_t> examples, Plan plan, Workspace<T>& space) {
+    space.entries.clear();
+    space.missing.clear();
+    for_each_nonzero(values.data(), values.size(), [&](std::size_t i) {
+        const std::int32_t example = examples.empty() ? static_cast<std::int32_t>(i) : examples[i];
+        if (std::isnan(values[i])) {
+            space.missing.push_back(example);
+        } else {
+            space.entries.push_back({values[i], example});
         }
     });
-    return columns;
+    plan.zeros = plan.examples - space.entries.size() - space.missing.size();
+    return build(space, plan);
 }
 
+// values: of all examples.
 template <typename T>
-Column dense_column(std::span<const T> values, bool nominal, std::size_t max_bins, Workspace& space) {
-    std::vector<Entry>& entries = space.entries;
-    std::vector<std::int32_t> missing;
-    entries.clear();
+Column dense_column(std::span<const T> values, Plan plan, Workspace<T>& space) {
+    const auto zeros = static_cast<std::size_t>(std::count(values.begin(), values.end(), T(0)));
+    if (zeros > values.size() / 2) return sparse_column(values, {}, plan, space);
+    space.entries.resize(values.size());
+    space.missing.clear();
+    std::size_t listed = 0;
     for (std::size_t n = 0; n < values.size(); ++n) {
+        const auto example = static_cast<std::int32_t>(n);
+        space.entries[listed] = {values[n], example};
         if (std::isnan(values[n])) {
-            missing.push_back(static_cast<std::int32_t>(n));
+            space.missing.push_back(example);
         } else {
-            entries.push_back({static_cast<double>(values[n]), static_cast<std::int32_t>(n)});
+            ++listed;
         }
     }
-    sort_entries(space);
-    double implicit = 0.0;
-    std::size_t count = 0;
-    const bool has_implicit = extract_majority(entries, implicit, count);
-    return build(space, std::move(missing), has_implicit, implicit, count, nominal, max_bins);
+    space.entries.resize(listed);
+    plan.majority = true;
+    return build(space, plan);
 }
 
-// A column whose zeros, being the majority, were left out.
+// What all columns have in common, and memory for each thread.
 template <typename T>
-Column sparse_column(std::span<const T> values, std::span<const std::int32_t> examples, std::size_t total, bool nominal,
-                     std::size_t max_bins, Workspace& space) {
-    std::vector<Entry>& entries = space.entries;
-    std::vector<std::int32_t> missing;
-    entries.clear();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (std::isnan(values[i])) {
-            missing.push_back(examples[i]);
-        } else if (values[i] != T(0)) {
-            entries.push_back({static_cast<double>(values[i]), examples[i]});
+class Builder {
+public:
+    Builder(std::size_t examples, std::span<const std::uint8_t> nominal, std::size_t max_bins, ThreadPool& pool,
+            Interrupt& interrupt)
+        : nominal_(nominal), max_bins_(max_bins), pool_(pool), interrupt_(interrupt), spaces_(pool.size()) {
+        columns_.examples = examples;
+        columns_.features.resize(nominal.size());
+    }
+
+    // build_some(begin, end, thread): makes these columns.
+    template <typename BuildSome>
+    Columns build_all(std::size_t features_per_task, const BuildSome& build_some) {
+        const std::size_t features = columns_.features.size();
+        pool_.run((features + features_per_task - 1) / features_per_task, interrupt_,
+                  [&](std::size_t task, std::size_t thread) {
+                      interrupt_.check();
+                      const std::size_t begin = task * features_per_task;
+                      build_some(begin, std::min(features, begin + features_per_task), thread);
+                  });
+        return std::move(columns_);
+    }
+
+    void add_sparse(std::size_t j, std::span<const T> values, std::span<const std::int32_t> examples, std::size_t thread) {
+        columns_.features[j] = sparse_column(values, examples, plan(j), spaces_[thread]);
+    }
+
+    // Columns of a row-major matrix are copied several at a time, as a cache line holds as many.
+    static constexpr std::size_t kTogether = 64 / sizeof(T);
+
+    void add_dense(const DenseMatrix<T>& matrix, std::span<const std::size_t> wanted, std::size_t thread) {
+        Workspace<T>& space = spaces_[thread];
+        const std::size_t examples = matrix.examples;
+        for (std::size_t first = 0; first < wanted.size(); first += kTogether) {
+            const auto group = wanted.subspan(first, std::min(kTogether, wanted.size() - first));
+            space.copy.resize(examples * group.size());
+            for (std::size_t n = 0; n < examples; ++n) {
+                for (std::size_t j = 0; j < group.size(); ++j) space.copy[j * examples + n] = *matrix.at(n, group[j]);
+            }
+            for (std::size_t j = 0; j < group.size(); ++j) {
+                const std::span<const T> values(space.copy.data() + j * examples, examples);
+                columns_.features[group[j]] = dense_column(values, plan(group[j]), space);
+                interrupt_.check();
+            }
         }
     }
-    sort_entries(space);
-    const std::size_t zeros = total - entries.size() - missing.size();
-    return build(space, std::move(missing), zeros > 0, 0.0, zeros, nominal, max_bins);
-}
 
-// Dense columns of a row-major matrix are copied several at a time, as a cache line holds as many.
-template <typename T>
-constexpr std::size_t kTogether = 64 / sizeof(T);
+private:
+    Plan plan(std::size_t j) const { return {columns_.examples, 0, false, nominal_[j] != 0, max_bins_}; }
 
-template <typename T>
-void build_dense_columns(const DenseMatrix<T>& matrix, std::span<const std::size_t> wanted,
-                         std::span<const std::uint8_t> nominal, std::size_t max_bins, std::size_t begin,
-                         Column* columns, Workspace& space) {
-    std::vector<T> copy;
-    for (std::size_t first = 0; first < wanted.size(); first += kTogether<T>) {
-        const std::span<const std::size_t> group = wanted.subspan(first, std::min(kTogether<T>, wanted.size() - first));
-        copy.resize(matrix.examples * group.size());
-        for (std::size_t n = 0; n < matrix.examples; ++n) {
-            for (std::size_t j = 0; j < group.size(); ++j) copy[j * matrix.examples + n] = *matrix.at(n, group[j]);
-        }
-        for (std::size_t j = 0; j < group.size(); ++j) {
-            const std::span<const T> values(copy.data() + j * matrix.examples, matrix.examples);
-            columns[group[j] - begin] = dense_column(values, nominal[group[j]] != 0, max_bins, space);
-        }
-    }
-}
+    std::span<const std::uint8_t> nominal_;
+    std::size_t max_bins_;
+    ThreadPool& pool_;
+    Interrupt& interrupt_;
+    std::vector<Workspace<T>> spaces_;
+    Columns columns_;
+};
 
 }  // namespace
 
@@ -269,35 +308,31 @@ std::int32_t Column::last_rank_up_to(double threshold) const {
 template <typename T>
 Columns columns_from_dense(const DenseMatrix<T>& matrix, std::span<const std::uint8_t> nominal, std::size_t max_bins,
                            ThreadPool& pool, Interrupt& interrupt) {
-    const std::size_t examples = matrix.examples, features = matrix.features;
-    if (matrix.column_stride != 1) {
-        return build_all(examples, features, kTogether<T>, pool, interrupt,
-                         [&](std::size_t begin, std::size_t end, Column* columns) {
-                             std::vector<std::size_t> all(end - begin);
-                             std::iota(all.begin(), all.end(), begin);
-                             Workspace space;
-                             build_dense_columns(matrix, all, nominal, max_bins, begin, columns, space);
-                         });
-    }
-    std::vector<std::uint64_t> row_keys;
-    Panels<T> panels(matrix, pool, interrupt, row_keys);
-    const auto build_some = [&](std::size_t begin, std::size_t end, Column* columns) {
-        std::vector<std::size_t> dense;
-        Workspace space;
-        const Panel<T> panel = panels.take(begin / panels.width());
-        for (std::size_t j = begin; j < end; ++j) {
-            if (panel.dense(j - begin)) {
-                dense.push_back(j);
-            } else {
-                columns[j - begin] = sparse_column(panel.values(j - begin), panel.examples(j - begin), examples,
-                                                   nominal[j] != 0, max_bins, space);
-            }
+    Builder<T> builder(matrix.examples, nominal, max_bins, pool, interrupt);
+    if (matrix.column_stride == 1) {
+        Panels<T> panels(matrix, pool, interrupt);
+        if (panels.listed()) {
+            Columns columns = builder.build_all(panels.kWidth, [&](std::size_t begin, std::size_t end, std::size_t thread) {
+                std::vector<std::size_t> dense;
+                const Panel<T> panel = panels.take(begin / panels.kWidth);
+                for (std::size_t j = begin; j < end; ++j) {
+                    if (panel.dense(j - begin)) {
+                        dense.push_back(j);
+                    } else {
+                        builder.add_sparse(j, panel.values(j - begin), panel.examples(j - begin), thread);
+                    }
+                }
+                builder.add_dense(matrix, dense, thread);
+            });
+            columns.row_keys = panels.take_row_keys();
+            return columns;
         }
-        build_dense_columns(matrix, dense, nominal, max_bins, begin, columns, space);
-    };
-    Columns columns = build_all(examples, features, panels.width(), pool, interrupt, build_some);
-    columns.row_keys = std::move(row_keys);
-    return columns;
+    }
+    return builder.build_all(builder.kTogether, [&](std::size_t begin, std::size_t end, std::size_t thread) {
+        std::vector<std::size_t> all(end - begin);
+        std::iota(all.begin(), all.end(), begin);
+        builder.add_dense(matrix, all, thread);
+    });
 }
 
 template <typename T>
@@ -306,16 +341,14 @@ Columns columns_from_csc(std::span<const T> data, std::span<const std::int32_t> 
                          std::span<const std::uint8_t> nominal, std::size_t max_bins, ThreadPool& pool,
                          Interrupt& interrupt) {
     constexpr std::size_t kColumns = 32;
-    const auto build_some = [&](std::size_t begin, std::size_t end, Column* columns) {
-        Workspace space;
+    Builder<T> builder(examples, nominal, max_bins, pool, interrupt);
+    return builder.build_all(kColumns, [&](std::size_t begin, std::size_t end, std::size_t thread) {
         for (std::size_t j = begin; j < end; ++j) {
             const auto first = static_cast<std::size_t>(indptr[j]);
             const std::size_t count = static_cast<std::size_t>(indptr[j + 1]) - first;
-            columns[j - begin] = sparse_column(data.subspan(first, count), indices.subspan(first, count), examples,
-                                               nominal[j] != 0, max_bins, space);
+            builder.add_sparse(j, data.subspan(first, count), indices.subspan(first, count), thread);
         }
-    };
-    return build_all(examples, indptr.size() - 1, kColumns, pool, interrupt, build_some);
+    });
 }
 
 template Columns columns_from_dense<float>(const DenseMatrix<float>&, std::span<const std::uint8_t>, std::size_t,

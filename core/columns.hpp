@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "aligned.hpp"
 #include "matrix.hpp"
 #include "threads.hpp"
 
@@ -24,9 +25,9 @@ struct Column {
     // The rank of every example that is neither listed nor missing; -1 if all others are listed. For sparse
     // features it stands for zero, for dense ones for a value that more than half of the examples have.
     std::int32_t implicit_rank = -1;
-    std::vector<std::int32_t> example, rank;  // listed examples by (rank, example)
+    UnfilledVectorOf<std::int32_t> example, rank;  // listed examples by (rank, example)
     std::vector<std::int32_t> missing;        // ascending
-    std::vector<std::int32_t> rank_of;        // by example, -1 where missing; only if nothing is implicit
+    UnfilledVectorOf<std::int32_t> rank_of;   // by example, -1 where missing; only if nothing is implicit
 
     std::size_t ranks() const { return low.size(); }
     const std::vector<double>& high() const { return binned ? binned_high : low; }

@@ -90,11 +90,11 @@ private:
     void pair_nominal();
 
     std::size_t listed_ = 0;
-    std::vector<std::int32_t, Unfilled<std::int32_t>> example_;
+    UnfilledVectorOf<std::int32_t> example_;
     std::vector<std::int32_t> rank_;
     std::vector<std::uint64_t> marks_;                       // a bit by rank: whether any covered example has it
     std::vector<std::int32_t> first_of_rank_, next_of_rank_;  // by marked rank, and by number in the sample
-    std::vector<Group, Unfilled<Group>> groups_;
+    UnfilledVectorOf<Group> groups_;
     std::size_t splits_ = 0;
     bool nominal_ = false;
     bool all_listed_ = false;

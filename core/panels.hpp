@@ -3,7 +3,7 @@
 // Memory is read fast only in its own order, so whole rows are looked through in one pass. What is found goes to one list per
 // panel, that is 512 neighbouring columns, which is turned from the order of rows to that of columns when it is that
 // panel's turn: two passes along it instead of another place in memory for every single entry.
-// Where that would need too much memory, each panel is looked through on its own, about three times as slowly.
+// Where that would need too much memory, there are no lists: such a matrix is better taken apart column by column.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "matrix.hpp"
@@ -74,14 +75,12 @@ class Panels {
 public:
     static constexpr std::size_t kWidth = 512;
 
-    // row_keys: receives those of all rows (see matrix.hpp), as their entries are seen here anyway; or nothing.
-    Panels(const DenseMatrix<T>& matrix, ThreadPool& pool, Interrupt& interrupt, std::vector<std::uint64_t>& row_keys)
-        : matrix_(matrix), width_(kWidth), parts_(pool.size()), lists_(parts_ * panels()) {
+    Panels(const DenseMatrix<T>& matrix, ThreadPool& pool, Interrupt& interrupt)
+        : matrix_(matrix), parts_(pool.size()), lists_(parts_ * panels()), row_keys_(matrix.examples) {
         const std::size_t most_bytes = std::max(kBytes, matrix.examples * matrix.features * sizeof(T) / 8);
         const std::size_t most = most_bytes / sizeof(PanelEntry<T>);
         std::atomic<std::size_t> room = most;
         std::atomic<bool> enough{true};
-        row_keys.resize(matrix.examples);
         pool.run(parts_, interrupt, [&](std::size_t part, std::size_t) {
             std::vector<std::uint32_t> found(matrix.features, 0);
             const std::size_t first = part * matrix.examples / parts_, last = (part + 1) * matrix.examples / parts_;
@@ -92,55 +91,47 @@ public:
                 for (std::size_t p = 0; p < panels(); ++p) {
                     PanelList<T>& list = lists_[p * parts_ + part];
                     if (n - first == kRowsBetweenChecks) {  // which tell how long the list will be, more or less
-                        list.reserve(std::min(list.size() * (last - first) / kRowsBetweenChecks, 2 * most / lists_.size()));
+                        const std::size_t expected = list.size() * (last - first) / kRowsBetweenChecks;
+                        if (expected > 2 * most / parts_) enough = false;
+                        list.reserve(std::min(expected, 2 * most / lists_.size()));
                     }
-                    listed += list_row(n, p, found.data() + p * width_, list,
+                    listed += list_row(n, p, found.data() + p * kWidth, list,
                                        [&](T value, std::size_t j) { key += entry_key(value, j); });
                 }
-                row_keys[n] = key;
+                row_keys_[n] = key;
                 if (room.fetch_sub(listed) < listed) enough = false;
             }
         });
         if (enough) return;
         lists_ = {};
-        row_keys.clear();
-        // So few columns that their lists stay small, whatever they hold.
-        const std::size_t fitting = kBytes / (matrix.examples * sizeof(PanelEntry<T>));
-        width_ = std::clamp<std::size_t>(fitting, 64 / sizeof(T), kWidth);
+        row_keys_ = {};
     }
 
-    std::size_t width() const { return width_; }
+    bool listed() const { return !lists_.empty(); }
     // Each of them once, as its lists are gone then.
     Panel<T> take(std::size_t p) {
-        const std::size_t width = std::min(width_, matrix_.features - p * width_);
-        if (lists_.empty()) {
-            PanelList<T> list;
-            std::vector<std::uint32_t> found(width, 0);
-            for (std::size_t n = 0; n < matrix_.examples; ++n) {
-                list_row(n, p, found.data(), list, [](T, std::size_t) {});
-            }
-            return Panel<T>(matrix_.examples, width, std::span(&list, 1));
-        }
         const std::span<PanelList<T>> own(lists_.data() + p * parts_, parts_);
-        Panel<T> panel(matrix_.examples, width, own);
+        Panel<T> panel(matrix_.examples, std::min(kWidth, matrix_.features - p * kWidth), own);
         for (PanelList<T>& list : own) list = {};
         return panel;
     }
+    // Those of all rows (see matrix.hpp), as their entries are seen here anyway.
+    std::vector<std::uint64_t> take_row_keys() { return std::move(row_keys_); }
 
 private:
     static constexpr std::size_t kBytes = 64U << 20;
     static constexpr std::size_t kRowsBetweenChecks = 64;
 
-    std::size_t panels() const { return (matrix_.features + width_ - 1) / width_; }
+    std::size_t panels() const { return (matrix_.features + kWidth - 1) / kWidth; }
 
     // Half of a column's entries are enough to know that it is dense. Returns how many were listed. visit(value, column): for
     // each that is not zero.
     template <typename Visit>
     std::size_t list_row(std::size_t n, std::size_t p, std::uint32_t* found, PanelList<T>& list, const Visit& visit) const {
         const std::size_t dense_from = (matrix_.examples + 1) / 2, before = list.size();
-        const T* const row = matrix_.at(n, p * width_);
-        for_each_nonzero(row, std::min(width_, matrix_.features - p * width_), [&](std::size_t j) {
-            visit(row[j], p * width_ + j);
+        const T* const row = matrix_.at(n, p * kWidth);
+        for_each_nonzero(row, std::min(kWidth, matrix_.features - p * kWidth), [&](std::size_t j) {
+            visit(row[j], p * kWidth + j);
             if (found[j]++ >= dense_from) return;
             list.push_back({row[j], static_cast<std::int32_t>(n), static_cast<std::uint16_t>(j)});
         });
@@ -148,9 +139,9 @@ private:
     }
 
     DenseMatrix<T> matrix_;
-    std::size_t width_;                 // of a panel
     std::size_t parts_;                 // of the rows, with lists of their own
     std::vector<PanelList<T>> lists_;   // by panel and part; none if they would be too long
+    std::vector<std::uint64_t> row_keys_;
 };
 
 }  // namespace labelboost

@@ -42,10 +42,11 @@ def find_tickets(
         return None
     keys = _scramble(_dense_keys(sets.vectors))[sets.set_of]
     keys += _row_keys(X) if row_keys is None else _scramble(row_keys)
+    if weights.max() == 1.0:
+        ascending = np.sort(keys)  # many times as fast as to find the order of the examples
+        if (ascending[1:] != ascending[:-1]).all():
+            return None  # in the order of the examples, then, as nothing is to be told apart
     order = np.argsort(keys, kind="stable")
-    ascending = keys[order]
-    if weights.max() == 1.0 and (ascending[1:] != ascending[:-1]).all():
-        return None  # in the order of the examples, then, as nothing is to be told apart
     return np.repeat(order, weights[order].astype(np.int64)).astype(np.int32)
 
 
