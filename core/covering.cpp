@@ -12,13 +12,6 @@ bool has_shrunk(double weight, double summed_weight) {
     return kMostShrinking * weight < summed_weight;
 }
 
-// Where there is much to add up for each example, few of them are worth a thread's while. Heads are not summed up like
-// that: training goes on from files of former versions with the same heads in every bit.
-std::size_t shortest_part(const Form& form) {
-    constexpr std::size_t kLeastWork = 1U << 20, kLeast = 32;
-    return std::clamp(kLeastWork / form.size(), kLeast, kLengthOfPart);
-}
-
 }  // namespace
 
 void Search::sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients,
@@ -26,7 +19,7 @@ void Search::sum_up(Region& region, const std::vector<double>& weights, const Gr
     const ActivityScope summing(activity(), Activity::summing);
     region.weight = total_weight(weights, region.sample);
     region.summed_weight = region.weight;
-    region.total = sum_examples(form_, gradients, weights, region.sample, pool_, interrupt, shortest_part(form_));
+    region.total = sum_examples(form_, gradients, weights, region.sample, pool_, interrupt);
 }
 
 void Search::begin_rule(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) {
@@ -58,9 +51,7 @@ void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>
         sum_up(coverage, coverage.weights, gradients, interrupt);
         return;
     }
-    const AlignedVector part =
-        sum_examples(form_, gradients, coverage.weights, dropped, pool_, interrupt, shortest_part(form_));
-    active_kernels().subtract(coverage.total.data(), coverage.total.data(), part.data(), form_.size());
+    subtract_examples(form_, gradients, coverage.weights, dropped, coverage.total.data(), pool_, interrupt);
     coverage.weight -= weight;
 }
 

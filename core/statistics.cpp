@@ -22,7 +22,7 @@ void add_label_sets(const Form& form, const Gradients& gradients, std::span<cons
 // As for_each_batch, but the kernel asks for the rows of the batch behind: there is enough to do for a row that it can
 // arrive meanwhile, unless all are asked for at once.
 void add_joint(const Form& form, const Gradients& gradients, std::span<const double> weights,
-               std::span<const std::int32_t> examples, double* sums) {
+               std::span<const std::int32_t> examples, double sign, double* sums) {
     constexpr std::size_t kBatch = kMostTogether;
     const LabelRows<double>& all_rows = gradients.rows<double>();
     const double* rows[2][kBatch];
@@ -41,7 +41,7 @@ void add_joint(const Form& form, const Gradients& gradients, std::span<const dou
         if (start + count < examples.size()) find_rows(start + kBatch, next);
         for (std::size_t m = 0; m < count; ++m) {
             const std::int32_t example = examples[start + m];
-            row_weights[m] = weights[static_cast<std::size_t>(example)];
+            row_weights[m] = sign * weights[static_cast<std::size_t>(example)];
             slacks[m] = gradients.slack(example);
         }
         const bool ahead = all_rows.far() && start + count < examples.size();
@@ -79,7 +79,7 @@ void add_examples(const Form& form, const Gradients& gradients, std::span<const 
         return;
     }
     if (form.joint) {
-        add_joint(form, gradients, weights, examples, sums);
+        add_joint(form, gradients, weights, examples, 1.0, sums);
     } else {
         for_each_batch(gradients, weights, examples,
                        [&](const double* const* rows, const double* row_weights, const double*, std::size_t count) {
@@ -99,24 +99,36 @@ void add_many_examples(const Form& form, const Gradients& gradients, std::span<c
     }
 }
 
+namespace {
+
+// Parts of a fixed size are added up each on their own and then in order, whoever computed them.
+struct Parts {
+    explicit Parts(std::span<const std::int32_t> all)
+        : examples(all), count(std::clamp<std::size_t>(all.size() / kLength, 1, kMost)) {}
+    std::span<const std::int32_t> operator[](std::size_t part) const {
+        const std::size_t begin = part * examples.size() / count, end = (part + 1) * examples.size() / count;
+        return examples.subspan(begin, end - begin);
+    }
+
+    static constexpr std::size_t kLength = 512, kMost = 16;
+    std::span<const std::int32_t> examples;
+    std::size_t count;
+};
+
+}  // namespace
+
 AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t size, ThreadPool& pool,
-                           Interrupt& interrupt, const AddPart& add, std::size_t shortest) {
-    // Parts of a fixed size are added up each on their own and then in order, whoever computed them.
-    constexpr std::size_t kMostParts = 16, kMostShort = 4;
-    const std::size_t count = examples.size();
-    const std::size_t parts =
-        std::clamp<std::size_t>(std::max(count / kLengthOfPart, std::min(count / shortest, kMostShort)), 1, kMostParts);
+                           Interrupt& interrupt, const AddPart& add) {
+    const Parts parts(examples);
     AlignedVector total(size, 0.0);
-    if (parts == 1) {
+    if (parts.count == 1) {
         add(examples, total.data());
         return total;
     }
-    std::vector<AlignedVector> partial(parts);
-    pool.run(parts, interrupt, [&](std::size_t part, std::size_t) {
-        const std::size_t begin = part * examples.size() / parts;
-        const std::size_t end = (part + 1) * examples.size() / parts;
+    std::vector<AlignedVector> partial(parts.count);
+    pool.run(parts.count, interrupt, [&](std::size_t part, std::size_t) {
         partial[part].assign(size, 0.0);
-        add(examples.subspan(begin, end - begin), partial[part].data());
+        add(parts[part], partial[part].data());
     });
     constexpr std::size_t kTogether = 2048;
     pool.run((size + kTogether - 1) / kTogether, interrupt, [&](std::size_t block, std::size_t) {
@@ -129,12 +141,22 @@ AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t s
 }
 
 AlignedVector sum_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
-                           std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt,
-                           std::size_t shortest) {
-    const auto add = [&](std::span<const std::int32_t> part, double* sums) {
-        add_many_examples(form, gradients, weights, part, sums, interrupt);
-    };
-    return sum_in_parts(examples, form.size(), pool, interrupt, add, shortest);
+                           std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
+    return sum_in_parts(examples, form.size(), pool, interrupt,
+                        [&](std::span<const std::int32_t> part, double* sums) {
+                            add_many_examples(form, gradients, weights, part, sums, interrupt);
+                        });
+}
+
+void subtract_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
+                       std::span<const std::int32_t> examples, double* sums, ThreadPool& pool, Interrupt& interrupt) {
+    if (form.joint && !form.flat && form.sets == nullptr && Parts(examples).count == 1) {
+        // One by one: with many labels sums of their own would take as long as some twenty examples.
+        add_joint(form, gradients, weights, examples, -1.0, sums);
+        return;
+    }
+    const AlignedVector part = sum_examples(form, gradients, weights, examples, pool, interrupt);
+    active_kernels().subtract(sums, sums, part.data(), form.size());
 }
 
 AlignedVector sum_profile(const Gradients& gradients, std::span<const double> weights,

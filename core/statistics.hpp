@@ -171,19 +171,20 @@ void add_many_examples(const Form& form, const Gradients& gradients, std::span<c
                        std::span<const std::int32_t> examples, double* sums, Interrupt& interrupt);
 
 // Sums of `size` numbers over many examples, in parallel: add(examples, sums) adds some of them. The order of additions
-// does not depend on the number of threads. Parts are about as long as this; up to four of them may be shorter, but not
-// than `shortest`.
-constexpr std::size_t kLengthOfPart = 512;
+// does not depend on the number of threads.
 using AddPart = std::function<void(std::span<const std::int32_t>, double*)>;
 AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t size, ThreadPool& pool,
-                           Interrupt& interrupt, const AddPart& add, std::size_t shortest = kLengthOfPart);
+                           Interrupt& interrupt, const AddPart& add);
 
 // The statistics of many examples, and their profile without a head.
 AlignedVector sum_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
-                           std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt,
-                           std::size_t shortest = kLengthOfPart);
+                           std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt);
 AlignedVector sum_profile(const Gradients& gradients, std::span<const double> weights,
                           std::span<const std::int32_t> examples, std::size_t labels, ThreadPool& pool,
                           Interrupt& interrupt);
+
+// sums -= the statistics of many examples.
+void subtract_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
+                       std::span<const std::int32_t> examples, double* sums, ThreadPool& pool, Interrupt& interrupt);
 
 }  // namespace labelboost
