@@ -321,19 +321,19 @@ void register_booster(nb::module_& module) {
             "trees"_a = false, "subsample"_a = 1.0, "max_depth"_a = 0, "max_leaves"_a = 0, "best_first"_a = true,
             "flat_divisions"_a = false)
         .def("add_default_rule",
-             [](Booster& self) {
-                 return rule_to_python(
+             [](Booster& self, const RuleMaker& maker) {
+                 return maker.make(
                      run_interruptibly([&](Interrupt& interrupt) { return self.add_default_rule(interrupt); }));
-             })
+             },
+             "maker"_a)
         .def(
             "learn_rule",
-            [](Booster& self, std::uint64_t attempt) -> std::optional<nb::tuple> {
+            [](Booster& self, std::uint64_t attempt, const RuleMaker& maker) -> nb::object {
                 const auto rule =
                     run_interruptibly([&](Interrupt& interrupt) { return self.learn_rule(attempt, interrupt); });
-                if (!rule) return std::nullopt;
-                return rule_to_python(*rule);
+                return rule ? maker.make(*rule) : nb::none();
             },
-            "attempt"_a)
+            "attempt"_a, "maker"_a)
         .def(
             "learn_tree",
             [](Booster& self, std::uint64_t attempt) -> std::optional<nb::tuple> {
@@ -545,8 +545,7 @@ NB_MODULE(_core, module) {
     register_booster(module);
     nb::class_<RuleMaker>(module, "RuleMaker")
         .def(nb::init<nb::type_object, nb::type_object, nb::tuple, nb::object>(), "rule"_a, "condition"_a, "operators"_a,
-             "missing"_a)
-        .def("__call__", &RuleMaker::make, "raw"_a);
+             "missing"_a);
     register_ensemble(module);
     register_forest(module);
     register_decoding(module);

@@ -35,18 +35,6 @@ nb::object new_instance(nb::handle type, std::initializer_list<Field> fields) {
     return instance;
 }
 
-class Sequence {
-public:
-    explicit Sequence(nb::handle source) : items_(nb::steal(PySequence_Fast(source.ptr(), "not a sequence"))) {
-        if (!items_.is_valid()) throw nb::python_error();
-    }
-    std::size_t size() const { return static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items_.ptr())); }
-    nb::handle operator[](std::size_t i) const { return PySequence_Fast_ITEMS(items_.ptr())[i]; }
-
-private:
-    nb::object items_;
-};
-
 }  // namespace
 
 nb::object read_only_array(std::span<const double> values) {
@@ -54,21 +42,13 @@ nb::object read_only_array(std::span<const double> values) {
     return nb::steal(PyObject_CallOneArg(from_buffer(), buffer.ptr()));
 }
 
-nb::tuple rule_to_python(const LearnedRule& rule) {
-    nb::list features, operators, values;
-    for (const Condition& condition : rule.conditions) {
-        features.append(condition.feature);
-        operators.append(static_cast<int>(condition.op));
-        values.append(condition.value);
-    }
-    return nb::make_tuple(features, operators, values, read_only_array(rule.head), rule.coverage, rule.gain);
-}
-
 RuleMaker::RuleMaker(nb::type_object rule, nb::type_object condition, nb::tuple operators, nb::object missing)
     : rule_(std::move(rule)),
       condition_(std::move(condition)),
       operators_(std::move(operators)),
       missing_(std::move(missing)) {
+    constexpr auto kOperators = static_cast<std::size_t>(Operator::not_equal) + 1;
+    if (operators_.size() != kOperators) throw std::invalid_argument("there must be a name for each operator");
     for (const nb::object* const type : {&rule_, &condition_}) {
         constexpr unsigned long kDefinedInPython = Py_TPFLAGS_HEAPTYPE | Py_TPFLAGS_HAVE_GC;
         const unsigned long flags = PyType_GetFlags(reinterpret_cast<PyTypeObject*>(type->ptr()));
@@ -76,33 +56,28 @@ RuleMaker::RuleMaker(nb::type_object rule, nb::type_object condition, nb::tuple 
     }
 }
 
-nb::object RuleMaker::make_condition(nb::handle feature, nb::handle code, nb::handle value) const {
+nb::object RuleMaker::make_condition(const Condition& condition) const {
     static PyObject* const names[] = {interned("feature"), interned("operator"), interned("value"), interned("missing")};
-    const auto place = static_cast<std::size_t>(nb::cast<std::uint8_t>(nb::int_(code)));
-    if (place >= operators_.size()) throw std::invalid_argument("an operator is unknown");
-    nb::object condition = new_instance(condition_, {{names[0], feature},
-                                                     {names[1], operators_[place]},
-                                                     {names[2], value},
-                                                     {names[3], missing_}});
+    nb::object made = new_instance(condition_, {{names[0], nb::int_(condition.feature)},
+                                                {names[1], operators_[static_cast<std::size_t>(condition.op)]},
+                                                {names[2], nb::float_(condition.value)},
+                                                {names[3], missing_}});
     // Numbers and strings refer to nothing: the garbage collector need not look for cycles here, as in tuples of them.
-    PyObject_GC_UnTrack(condition.ptr());
-    return condition;
+    PyObject_GC_UnTrack(made.ptr());
+    return made;
 }
 
-nb::object RuleMaker::make(const nb::tuple& raw) const {
+nb::object RuleMaker::make(const LearnedRule& rule) const {
     static PyObject* const names[] = {interned("conditions"), interned("head"), interned("coverage"), interned("gain")};
-    if (raw.size() != 6) throw std::invalid_argument("a rule must have six parts");
-    const Sequence features(raw[0]), codes(raw[1]), values(raw[2]);
-    if (codes.size() != features.size() || values.size() != features.size()) {
-        throw std::invalid_argument("conditions differ in length");
-    }
-    const auto conditions = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(features.size())));
+    const auto conditions = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(rule.conditions.size())));
     if (!conditions.is_valid()) throw nb::python_error();
-    for (std::size_t i = 0; i < features.size(); ++i) {
-        PyTuple_SET_ITEM(conditions.ptr(), static_cast<Py_ssize_t>(i),
-                         make_condition(features[i], codes[i], values[i]).release().ptr());
+    for (std::size_t i = 0; i < rule.conditions.size(); ++i) {
+        PyTuple_SET_ITEM(conditions.ptr(), static_cast<Py_ssize_t>(i), make_condition(rule.conditions[i]).release().ptr());
     }
-    return new_instance(rule_, {{names[0], conditions}, {names[1], raw[3]}, {names[2], raw[4]}, {names[3], raw[5]}});
+    return new_instance(rule_, {{names[0], conditions},
+                                {names[1], read_only_array(rule.head)},
+                                {names[2], nb::int_(rule.coverage)},
+                                {names[3], nb::float_(rule.gain)}});
 }
 
 }  // namespace labelboost

@@ -13,21 +13,17 @@ namespace labelboost {
 // An array that nobody can write to.
 nanobind::object read_only_array(std::span<const double> values);
 
-// Features, operators and values of the conditions, head, coverage, gain. Lists of plain numbers, as arrays of so few would
-// take longer to make and to read.
-nanobind::tuple rule_to_python(const LearnedRule& rule);
-
-// Makes the immutable rules that users see of such tuples. Both classes have slots, which are filled directly: that is what
-// their constructors do, but these take three times as long.
+// Makes the immutable rules that users see. Both classes have slots, which are filled directly: that is what their
+// constructors do, but these take three times as long.
 class RuleMaker {
 public:
     // operators: by their code; missing: what a missing value does to every condition.
     RuleMaker(nanobind::type_object rule, nanobind::type_object condition, nanobind::tuple operators,
               nanobind::object missing);
-    nanobind::object make(const nanobind::tuple& raw) const;
+    nanobind::object make(const LearnedRule& rule) const;
 
 private:
-    nanobind::object make_condition(nanobind::handle feature, nanobind::handle code, nanobind::handle value) const;
+    nanobind::object make_condition(const Condition& condition) const;
 
     nanobind::object rule_, condition_;
     nanobind::tuple operators_;

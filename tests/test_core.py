@@ -12,6 +12,7 @@ from oracle import CORE_SETTINGS as SETTINGS
 
 from labelboost import _core
 from labelboost.label_sets import LabelSets
+from labelboost.model import RULE_MAKER, Rule, pack_rules
 
 VARIANTS = {
     "joint": {},
@@ -39,11 +40,19 @@ def problem(n: int = 200, n_features: int = 6, n_labels: int = 5) -> tuple[Any, 
     return X, Y
 
 
+def covered_by(rule: Rule, X: Any) -> Any:
+    covered = np.ones(len(X), dtype=bool)
+    for condition in rule.conditions:
+        covered &= condition.covers(X[:, condition.feature])
+    return covered
+
+
 def learn(columns: _core.Columns, Y: Any, n_rules: int = 10, **changes: Any) -> tuple[Any, Any]:
     sets = LabelSets.of(Y, np.ones(len(Y)))
     known = {"sets": sets.vectors, "set_weights": sets.weights, "set_of": sets.set_of}
     booster = _core.Booster(columns, Y, np.ones(len(Y)), **(SETTINGS | known | changes))
-    return booster, [booster.add_default_rule(), *(booster.learn_rule(t) for t in range(n_rules))]
+    rules = (booster.learn_rule(attempt, RULE_MAKER) for attempt in range(n_rules))
+    return booster, [booster.add_default_rule(RULE_MAKER), *rules]
 
 
 @pytest.mark.parametrize("n_labels", [1, 7, 8, 9, 97, 130])
@@ -100,19 +109,7 @@ def test_the_order_in_memory_does_not_matter(n: int, n_features: int, dtype: typ
 def test_scores_are_the_sum_of_the_rules(variant: str) -> None:
     X, Y = problem()
     booster, rules = learn(dense_columns(X), Y, **VARIANTS[variant])
-    K = Y.shape[1]
-    sizes = [len(rule[0]) for rule in rules]
-    ensemble = _core.Ensemble(
-        conditions=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        features=np.concatenate([rule[0] for rule in rules]),
-        operators=np.concatenate([rule[1] for rule in rules]),
-        values=np.concatenate([rule[2] for rule in rules]),
-        heads=(K * np.arange(len(rules) + 1)).astype(np.int64),
-        head_labels=np.tile(np.arange(K, dtype=np.int32), len(rules)),
-        head_scores=np.concatenate([rule[3] for rule in rules]),
-        n_features=X.shape[1],
-        n_labels=K,
-    )
+    ensemble = pack_rules(rules, X.shape[1], Y.shape[1])
     expected = booster.scores().tobytes()
     assert ensemble.predict_dense(X, 2).tobytes() == expected
     csr = sp.csr_array(X)
@@ -128,11 +125,8 @@ def test_scores_may_become_too_many_for_groups(single_head: bool) -> None:
     Y[:, 0] = 1 - Y[:, 1]
     booster, rules = learn(dense_columns(X), Y, 100, loss="label_logistic", single_head=single_head)
     scores = np.zeros(Y.shape)
-    for features, operators, values, head, *_ in filter(None, rules):
-        covered = np.ones(len(X), dtype=bool)
-        for feature, operator, value in zip(features, operators, values, strict=True):
-            covered &= X[:, feature] <= value if operator == 0 else X[:, feature] > value
-        scores[covered] += head
+    for rule in filter(None, rules):
+        scores[covered_by(rule, X)] += rule.head
     assert max(len(np.unique(scores[:, k])) for k in (0, 1)) > 256
     np.testing.assert_array_equal(scores, booster.scores())
     margins = np.where(Y == 1, scores, -scores)
@@ -147,7 +141,7 @@ def test_extreme_scores_stay_finite(variant: str, l2: float) -> None:
     X, Y = problem(n=60)
     Y[:, 1] = 1 - Y[:, 0]
     booster, rules = learn(dense_columns(X), Y, 40, l2=l2, learning_rate=100.0, **VARIANTS[variant])
-    assert all(np.isfinite(rule[3]).all() for rule in rules if rule is not None)
+    assert all(np.isfinite(rule.head).all() for rule in rules if rule is not None)
     assert np.isfinite(booster.scores()).all()
     assert np.isfinite(booster.mean_loss())
 
@@ -157,7 +151,7 @@ def test_extreme_scores_stay_finite(variant: str, l2: float) -> None:
 def test_tiny_data(variant: str, n: int) -> None:
     X, Y = problem(n=n)
     _, rules = learn(dense_columns(X), Y, 3, l2=0.0, **VARIANTS[variant])
-    assert np.isfinite(rules[0][3]).all()
+    assert np.isfinite(rules[0].head).all()
     if n == 1:
         assert rules[1:] == [None, None, None]
 
@@ -169,7 +163,7 @@ def test_huge_and_tiny_values_are_told_apart() -> None:
         X = np.array([[low], [high]] * 20)
         Y = np.array([[0, 1], [1, 0]] * 20, dtype=np.uint8)
         _, rules = learn(dense_columns(X), Y, 1, bootstrap=False)
-        threshold = rules[1][2][0]
+        threshold = rules[1].conditions[0].value
         assert low <= threshold < high
 
 
@@ -189,13 +183,12 @@ def test_quantile_bins(max_bins: int, sparse: bool) -> None:
     booster, rules = learn(columns, Y, 80)
     found: dict[int, set[float]] = {0: set(), 1: set()}
     scores = np.zeros_like(booster.scores())
-    for features, operators, values, head, coverage, _ in filter(None, rules):
-        covered = np.ones(500, dtype=bool)
-        for feature, operator, value in zip(features, operators, values, strict=True):
-            found[feature].add(value)
-            covered &= X[:, feature] <= value if operator == 0 else X[:, feature] > value
-        assert covered.sum() == coverage
-        scores[covered] += head
+    for rule in filter(None, rules):
+        for condition in rule.conditions:
+            found[condition.feature].add(condition.value)
+        covered = covered_by(rule, X)
+        assert covered.sum() == rule.coverage
+        scores[covered] += rule.head
     np.testing.assert_array_equal(scores, booster.scores())
     # A bin that is empty in a sample may move a threshold, but never into a bin.
     distinct = {tuple(np.unique(X[X[:, j] <= t, j]).tolist()) for j in (0, 1) for t in found[j]}
@@ -206,7 +199,7 @@ def test_failed_attempts_return_none_and_change_nothing() -> None:
     X, Y = np.ones((20, 3)), np.eye(20, 4, dtype=np.uint8)
     booster, rules = learn(dense_columns(X), Y, 0)
     before = booster.scores()
-    assert booster.learn_rule(0) is None
+    assert booster.learn_rule(0, RULE_MAKER) is None
     np.testing.assert_array_equal(booster.scores(), before)
     assert len(rules) == 1
 
@@ -218,17 +211,15 @@ def test_replayed_rules_lead_to_the_same_state(variant: str) -> None:
     booster, rules = learn(columns, Y, 80, **VARIANTS[variant])
     other, _ = learn(columns, Y, 0, **VARIANTS[variant])  # it has a default rule already
     everything = np.arange(len(X), dtype=np.int32)
-    comparisons = (np.less_equal, np.greater, np.equal, np.not_equal)
-    for features, operators, values, head, coverage, _ in rules[1:]:
-        conditions = zip(features, operators, values, strict=True)
-        held = [comparisons[o](X[:, f], v) & ~np.isnan(X[:, f]) for f, o, v in conditions]
-        covered = everything[np.logical_and.reduce(held)]
-        assert len(covered) == coverage
-        other.replay(np.array([0, coverage]), covered, head[np.newaxis])
+    for rule in rules[1:]:
+        covered = everything[covered_by(rule, X)]
+        assert len(covered) == rule.coverage
+        other.replay(np.array([0, rule.coverage]), covered, rule.head[np.newaxis])
     assert other.scores().tobytes() == booster.scores().tobytes()
     assert other.mean_loss() == booster.mean_loss()
     # Gradients are the same, too: they decide what comes next.
-    assert pickle.dumps(other.learn_rule(99)) == pickle.dumps(booster.learn_rule(99))
+    after = [each.learn_rule(99, RULE_MAKER) for each in (other, booster)]
+    assert pickle.dumps(after[0]) == pickle.dumps(after[1])
 
 
 def test_invalid_replays_are_refused_and_change_nothing() -> None:

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from labelboost import RuleBoostingClassifier, boosting
 from labelboost.boosting import Boosted, boost
 from labelboost.data.synthetic import make_multilabel
-from labelboost.model import Rule
+from labelboost.model import Condition, Rule
 
 PROBLEMS = {
     "many rules": "X, Y = data(3000, 20, 20)\nparameters = dict(n_rules=10**6)",
@@ -211,15 +211,13 @@ class Stub:
         self.successes = successes
         self.attempts: list[int] = []
 
-    def rule(self) -> Any:
-        ints = np.array([0], dtype=np.int32), np.array([1], dtype=np.uint8)
-        return *ints, np.array([0.5]), np.array([1.0, -1.0]), 3, 0.1
+    def rule(self) -> Rule:
+        return Rule((Condition(0, ">", 0.5),), np.array([1.0, -1.0]), 3, 0.1)
 
-    def add_default_rule(self) -> Any:
-        nothing = np.array([], dtype=np.int32), np.array([], dtype=np.uint8), np.array([])
-        return *nothing, np.zeros(2), 9, 0.0
+    def add_default_rule(self, maker: object) -> Rule:
+        return Rule((), np.zeros(2), 9, 0.0)
 
-    def learn_rule(self, attempt: int) -> Any:
+    def learn_rule(self, attempt: int, maker: object) -> Rule | None:
         self.attempts.append(attempt)
         return self.rule() if attempt in self.successes else None
 

@@ -17,6 +17,7 @@ from labelboost import RuleBoostingClassifier, _core
 from labelboost import reference as ref
 from labelboost.data import make_multilabel
 from labelboost.label_sets import LabelSets, most_likely, probabilities, softmax_logits
+from labelboost.model import RULE_MAKER
 
 SOFTMAX = "labelset_softmax"
 
@@ -164,9 +165,9 @@ def test_the_core_knows_the_loss(head: str) -> None:
     known = {"sets": sets.vectors, "set_weights": sets.weights, "set_of": sets.set_of}
     changes = {"loss": SOFTMAX, "single_head": head == "single", "max_features": 3}
     booster = _core.Booster(columns, Y, np.ones(len(Y)), **(CORE_SETTINGS | changes | known))
-    booster.add_default_rule()
+    booster.add_default_rule(RULE_MAKER)
     for attempt in range(10):
-        booster.learn_rule(attempt)
+        booster.learn_rule(attempt, RULE_MAKER)
     expected = ref.labelset_softmax_loss(Y, booster.scores(), ref.label_sets(Y, np.ones(len(Y))))
     assert booster.mean_loss() == pytest.approx(expected.mean(), rel=1e-12)
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from labelboost import RuleBoostingClassifier, _core
 from labelboost.data import make_multilabel
 from labelboost.estimators import prediction
-from labelboost.model import pack_rules
+from labelboost.model import RULE_MAKER, pack_rules
 
 
 def fitted(n_rules: int = 150, **parameters: Any) -> tuple[RuleBoostingClassifier, Any]:
@@ -172,11 +172,11 @@ def test_boosters_are_watched_and_can_be_left_at_any_time(loss: str) -> None:
     settings = CORE_SETTINGS | {"loss": loss, "single_head": single, "max_features": 2}
     for _ in range(20):
         booster = _core.Booster(columns, data.Y, np.ones(50), **settings, profiled=True)
-        booster.add_default_rule()
-        booster.learn_rule(0)
+        booster.add_default_rule(RULE_MAKER)
+        booster.learn_rule(0, RULE_MAKER)
         assert len(booster.activity_seconds()) == 3
     for attempt in range(1, 1_000_000):
-        booster.learn_rule(attempt)
+        booster.learn_rule(attempt, RULE_MAKER)
         if min(booster.activity_seconds()) > 0.0:
             break
     else:

@@ -18,9 +18,6 @@ _RawTree = tuple[
     NDArray[np.float64],
     NDArray[np.float64],
 ]
-_RawRule = tuple[list[int], list[int], list[float], NDArray[np.float64], int, float]
-# Features, operators and values of the conditions, head, coverage, gain.
-
 _Rule = TypeVar("_Rule")
 
 class Columns:
@@ -79,8 +76,8 @@ class Booster:
         best_first: bool = True,
         flat_divisions: bool = False,
     ) -> None: ...
-    def add_default_rule(self) -> _RawRule: ...
-    def learn_rule(self, attempt: int) -> _RawRule | None: ...
+    def add_default_rule(self, maker: RuleMaker[_Rule]) -> _Rule: ...
+    def learn_rule(self, attempt: int, maker: RuleMaker[_Rule]) -> _Rule | None: ...
     def learn_tree(self, attempt: int) -> _RawTree | None: ...
     def replay(
         self,
@@ -96,7 +93,6 @@ class RuleMaker(Generic[_Rule]):
     def __init__(
         self, rule: type[_Rule], condition: type, operators: tuple[str, ...], missing: str
     ) -> None: ...
-    def __call__(self, raw: _RawRule) -> _Rule: ...
 
 class _Predictor:
     def predict_dense(

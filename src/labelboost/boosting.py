@@ -14,12 +14,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from sklearn.exceptions import ConvergenceWarning
 
-from labelboost._core import Booster, RuleMaker
-from labelboost.model import OPERATORS, Condition, Rule
+from labelboost._core import Booster
+from labelboost.model import RULE_MAKER
 from labelboost.training.boosted import Boosted
 from labelboost.training.control import NOTHING_BETTER, SIZE, Control
 
-__all__ = ["Boosted", "ProgressReport", "boost", "progress_bar", "rule_from_core"]
+__all__ = ["Boosted", "ProgressReport", "boost", "progress_bar"]
 
 FAILURES_BEFORE_GIVING_UP = 10
 SECONDS_BETWEEN_REPORTS = 0.1
@@ -59,7 +59,7 @@ def boost(
     began = time.perf_counter() if began is None else began
     control = control or Control()
     if start is None:
-        default = rule_from_core(booster.add_default_rule())
+        default = booster.add_default_rule(RULE_MAKER)
         start = Boosted(default, [], [time.perf_counter() - began], [], default_counts)
     boosted = start
     attempts = count(boosted.next_attempt)
@@ -141,7 +141,3 @@ class _Bar:
         rate = (n_learned - self._already) / max(time.monotonic() - self._start, 1e-9)
         shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
         self._progress.update(self._task, completed=n_learned, rate=shown, loss=f"{loss:.4f}")
-
-
-rule_from_core = RuleMaker(Rule, Condition, OPERATORS, "fails")
-"""Makes a rule of what the core returns."""

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labelboost._core import Ensemble
+from labelboost._core import Ensemble, RuleMaker
 
 Operator = Literal["<=", ">", "=", "!="]
 OPERATORS: tuple[Operator, ...] = ("<=", ">", "=", "!=")
@@ -51,6 +51,10 @@ class Rule:
     gain: float = math.nan
     """By how much the rule lowered the mean training loss (with the L2 term), as the quadratic
     approximation saw it when the rule was added. NaN: unknown, as in old model files."""
+
+
+RULE_MAKER = RuleMaker(Rule, Condition, OPERATORS, "fails")
+"""What the core makes rules with."""
 
 
 def pack_rules(rules: Sequence[Rule], n_features: int, n_labels: int) -> Ensemble:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from labelboost import _core
-from labelboost.boosting import Boosted, rule_from_core
+from labelboost.boosting import Boosted
 from labelboost.estimators.base import LARGEST_COUNT, BoostingClassifier
 from labelboost.losses import LOSSES
-from labelboost.model import Rule, pack_rules
+from labelboost.model import RULE_MAKER, Rule, pack_rules
 from labelboost.parameters import (
     check_boolean,
     check_choice,
@@ -221,8 +221,7 @@ class RuleBoostingClassifier(BoostingClassifier):
 
     def _learner(self, booster: _core.Booster) -> Callable[[int], Rule | None]:
         def learn(attempt: int) -> Rule | None:
-            raw = booster.learn_rule(attempt)
-            return None if raw is None else rule_from_core(raw)
+            return booster.learn_rule(attempt, RULE_MAKER)
 
         return learn
 
