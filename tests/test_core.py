@@ -105,6 +105,33 @@ def test_the_order_in_memory_does_not_matter(n: int, n_features: int, dtype: typ
     assert len(set(results)) == 1
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [60, 3000, 9000])
+@pytest.mark.parametrize("max_bins", [0, 16])
+def test_numbers_of_any_size_are_put_in_order(max_bins: int, n: int, dtype: type) -> None:
+    """They are sorted digit by digit: rules cover what they cover if there are ranks instead."""
+    rng = np.random.default_rng(5)
+    limits = np.finfo(dtype)
+    edges = [0.0, limits.smallest_subnormal, limits.tiny, limits.eps, 1.0, limits.max]
+    sizes = 10.0 ** rng.integers(-30, 30, n)
+    values = np.concatenate([edges, np.negative(edges), sizes * rng.normal(size=n)]).astype(dtype)
+    X = rng.choice(values, size=(n, 4))
+    X[rng.random(n) < 0.6, 2] = 0.0
+    X[rng.random(n) < 0.6, 3] = -1.0
+    X[rng.random(n) < 0.05, 1] = np.nan
+    ranks = np.full(X.shape, np.nan)
+    for j in range(X.shape[1]):
+        present = ~np.isnan(X[:, j])
+        ranks[present, j] = np.unique(X[present, j], return_inverse=True)[1]
+    Y = (np.nan_to_num(ranks) / n + rng.normal(size=X.shape) > 0.5).astype(np.uint8)
+    learned = []
+    for matrix in (X, ranks):
+        _, rules = learn(dense_columns(matrix, max_bins), Y, 10, bootstrap=False)
+        learned.append([(rule.coverage, rule.head.tobytes()) for rule in filter(None, rules)])
+    assert len(learned[0]) > 5
+    assert learned[0] == learned[1]
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_scores_are_the_sum_of_the_rules(variant: str) -> None:
     X, Y = problem()
