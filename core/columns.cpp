@@ -86,41 +86,66 @@ void rank_values(Workspace<T>& space, const Plan& plan, Column& column) {
     if (implicit_count > 0) add_implicit();
 }
 
-// Calls visit(key, count) for each distinct value, ascending, zeros that were left out included.
-template <typename T, typename Visit>
-void for_each_value(const UnfilledVectorOf<SortKey<T>>& keys, std::size_t zeros, const Visit& visit) {
-    const SortKey<T> zero = sort_key(T(0));
-    for (std::size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
-        if (zeros > 0 && keys[begin] > zero) visit(zero, std::exchange(zeros, 0));
-        while (end < keys.size() && keys[end] == keys[begin]) ++end;
-        visit(keys[begin], end - begin);
+// All values in their order, zeros that were left out included; those that are equal are a run.
+template <typename T>
+class SortedValues {
+public:
+    struct Run {
+        std::size_t begin, end;
+        T value;
+    };
+
+    SortedValues(const UnfilledVectorOf<SortKey<T>>& keys, std::size_t zeros)
+        : keys_(keys), zeros_(zeros), before_(position_of(std::ranges::lower_bound(keys, kZero))) {}
+
+    std::size_t size() const { return keys_.size() + zeros_; }
+    Run run_at(std::size_t i) const {
+        if (zeros_ > 0 && i >= before_ && i < before_ + zeros_) return {before_, before_ + zeros_, T(0)};
+        const bool behind = i >= before_ + zeros_;
+        const SortKey<T> key = keys_[behind ? i - zeros_ : i];
+        const auto equal = std::ranges::equal_range(keys_, key);
+        const std::size_t skipped = behind ? zeros_ : 0;
+        return {position_of(equal.begin()) + skipped, position_of(equal.end()) + skipped, number_of<T>(key)};
     }
-    if (zeros > 0) visit(zero, zeros);
-}
+
+private:
+    static inline const SortKey<T> kZero = sort_key(T(0));
+    std::size_t position_of(auto place) const { return static_cast<std::size_t>(place - keys_.begin()); }
+
+    const UnfilledVectorOf<SortKey<T>>& keys_;
+    std::size_t zeros_;
+    std::size_t before_;  // how many are less than zero
+};
 
 // Groups distinct values into quantile bins, unless they are few: a value goes where the middle of its run of examples falls.
+// Cost: some binary searches for each bin.
 template <typename T>
 void find_bins(Workspace<T>& space, const Plan& plan, Column& column) {
+    const SortedValues<T> sorted(space.keys, plan.zeros);
+    const std::size_t total = sorted.size();
+    using Run = typename SortedValues<T>::Run;
     std::size_t values = 0;
-    for_each_value<T>(space.keys, plan.zeros, [&](SortKey<T>, std::size_t) { ++values; });
+    for (std::size_t i = 0; i < total && values <= plan.max_bins; i = sorted.run_at(i).end) ++values;
     column.binned = values > plan.max_bins;
-    const std::size_t total = space.keys.size() + plan.zeros;
-    std::size_t before = 0, next = 0;
     space.high.clear();
     space.counts.clear();
-    for_each_value<T>(space.keys, plan.zeros, [&](SortKey<T> key, std::size_t count) {
-        const T value = number_of<T>(key);
-        const std::size_t middle = (2 * before + count) * plan.max_bins;
-        if (!column.binned || middle >= next) {
-            next = (middle / (2 * total) + 1) * (2 * total);
-            column.low.push_back(static_cast<double>(value));
-            space.high.push_back(value);
-            space.counts.push_back(0);
+    for (std::size_t begin = 0, end = 0; begin < total; begin = end) {
+        const Run first = sorted.run_at(begin);
+        Run last = first;
+        if (column.binned) {
+            // The next bin begins with the first run whose middle, times the number of bins, is not below `next`. In front
+            // of the run with the example that is this far none can be, and behind it all are.
+            const std::size_t next = ((first.begin + first.end) * plan.max_bins / (2 * total) + 1) * (2 * total);
+            const std::size_t there = next / (2 * plan.max_bins);
+            last = sorted.run_at(std::min(there, total - 1));
+            const bool is_next = (last.begin + last.end) * plan.max_bins >= next;
+            if (is_next) last = sorted.run_at(last.begin - 1);
         }
-        space.high.back() = value;
-        space.counts.back() += count;
-        before += count;
-    });
+        end = last.end;
+        column.low.push_back(static_cast<double>(first.value));
+        space.high.push_back(last.value);
+        space.counts.push_back(end - begin);
+    }
     if (column.binned) column.binned_high.assign(space.high.begin(), space.high.end());
 }
 
@@ -155,35 +180,49 @@ void rank_bins(Workspace<T>& space, const Plan& plan, Column& column) {
         column.implicit_rank = static_cast<std::int32_t>(bin);
         space.counts[bin] = 0;
     } else {
-        column.rank_of.assign(plan.examples, -1);
+        column.rank_of.resize(plan.examples);
+        for (const std::int32_t example : space.missing) column.rank_of[static_cast<std::size_t>(example)] = -1;
+    }
+    // visit(example, bin), for all of them.
+    const auto for_each_bin = [&](const auto& visit) {
+        T values[kSearches] = {};
+        std::uint32_t bins[kSearches];
+        for (std::size_t first = 0; first < entries.size(); first += kSearches) {
+            const std::size_t count = std::min(kSearches, entries.size() - first);
+            for (std::size_t i = 0; i < count; ++i) values[i] = entries[first + i].value;
+            find_bins_of(space.high, values, bins);
+            for (std::size_t i = 0; i < count; ++i) visit(entries[first + i].example, bins[i]);
+        }
+    };
+    if (column.counted()) {
+        for_each_bin([&](std::int32_t example, std::uint32_t bin) {
+            column.rank_of[static_cast<std::size_t>(example)] = static_cast<std::int32_t>(bin);
+        });
+        return;
     }
     std::size_t listed = 0;
     for (std::size_t& count : space.counts) listed += std::exchange(count, listed);  // where each bin begins, then
     column.example.resize(listed);
     column.rank.resize(listed);
-    T values[kSearches] = {};
-    std::uint32_t bins[kSearches];
-    for (std::size_t first = 0; first < entries.size(); first += kSearches) {
-        const std::size_t count = std::min(kSearches, entries.size() - first);
-        for (std::size_t i = 0; i < count; ++i) values[i] = entries[first + i].value;
-        find_bins_of(space.high, values, bins);
-        for (std::size_t i = 0; i < count; ++i) {
-            const auto rank = static_cast<std::int32_t>(bins[i]);
-            if (rank == column.implicit_rank) continue;
-            const std::int32_t example = entries[first + i].example;
-            if (column.implicit_rank < 0) column.rank_of[static_cast<std::size_t>(example)] = rank;
-            const std::size_t place = space.counts[bins[i]]++;
-            column.example[place] = example;
-            column.rank[place] = rank;
-        }
-    }
+    for_each_bin([&](std::int32_t example, std::uint32_t bin) {
+        const auto rank = static_cast<std::int32_t>(bin);
+        if (rank == column.implicit_rank) return;
+        if (column.implicit_rank < 0) column.rank_of[static_cast<std::size_t>(example)] = rank;
+        const std::size_t place = space.counts[bin]++;
+        column.example[place] = example;
+        column.rank[place] = rank;
+    });
 }
 
-void fill_rank_of(Column& column, std::size_t examples) {
-    column.rank_of.assign(examples, -1);
+void fill_rank_of(Column& column, std::span<const std::int32_t> missing, std::size_t examples) {
+    column.rank_of.resize(examples);
+    for (const std::int32_t example : missing) column.rank_of[static_cast<std::size_t>(example)] = -1;
     for (std::size_t i = 0; i < column.example.size(); ++i) {
         column.rank_of[static_cast<std::size_t>(column.example[i])] = column.rank[i];
     }
+    if (!column.counted()) return;
+    column.example = {};
+    column.rank = {};
 }
 
 template <typename T>
@@ -194,7 +233,7 @@ Column build(Workspace<T>& space, const Plan& plan) {
         rank_bins(space, plan, column);
     } else {
         rank_values(space, plan, column);
-        if (column.implicit_rank < 0) fill_rank_of(column, plan.examples);
+        if (column.implicit_rank < 0) fill_rank_of(column, space.missing, plan.examples);
     }
     column.missing = space.missing;
     column.infinite = column.ranks() > 0 && (std::isinf(column.low.front()) || std::isinf(column.high().back()));

@@ -25,11 +25,19 @@ struct Column {
     // The rank of every example that is neither listed nor missing; -1 if all others are listed. For sparse
     // features it stands for zero, for dense ones for a value that more than half of the examples have.
     std::int32_t implicit_rank = -1;
-    UnfilledVectorOf<std::int32_t> example, rank;  // listed examples by (rank, example)
+    // Listed examples by (rank, example); not kept where any of them are put in order by counting.
+    UnfilledVectorOf<std::int32_t> example, rank;
     std::vector<std::int32_t> missing;        // ascending
     UnfilledVectorOf<std::int32_t> rank_of;   // by example, -1 where missing; only if nothing is implicit
 
     std::size_t ranks() const { return low.size(); }
+    // Ranks that are few for so many examples: to count how many have each of them takes little longer than to look at all.
+    bool counted() const { return !rank_of.empty() && few_ranks(ranks(), rank_of.size()); }
+    static bool few_ranks(std::size_t ranks, std::size_t examples) {
+        constexpr std::size_t kMostRanks = 1024, kExamplesPerRank = 4;
+        return ranks <= kMostRanks && kExamplesPerRank * ranks <= examples;
+    }
+    std::size_t listed() const { return counted() ? rank_of.size() - missing.size() : example.size(); }
     const std::vector<double>& high() const { return binned ? binned_high : low; }
     // The largest rank that satisfies "<= threshold", or -1.
     std::int32_t last_rank_up_to(double threshold) const;

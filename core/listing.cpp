@@ -2,29 +2,49 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace labelboost {
 namespace {
 
-// Filtering a sorted list costs a step per listed example, marking ranks about eight per covered one, and one for every
-// sixty-four ranks.
-bool cheaper_to_mark(std::size_t covered, std::size_t listed) { return 8 * covered + listed / 64 < listed; }
+// Filtering a sorted list costs a step per listed example, counting about three per covered one, and one for every rank,
+// marking ranks about eight per covered one, and one for every sixty-four ranks.
+bool cheaper_to_mark(const Column& column, std::size_t covered) {
+    if (column.counted()) return 5 * covered < column.ranks();
+    return !column.rank_of.empty() && 8 * covered + column.listed() / 64 < column.listed();
+}
 
 bool is_implicit(const Listing::Group& group) { return group.begin == group.end; }
+
+// By rank, those without a value behind all others.
+struct CountedPlace {
+    const std::int32_t* rank_of;
+    std::size_t missing;
+
+    explicit CountedPlace(const Column& column) : rank_of(column.rank_of.data()), missing(column.ranks()) {}
+    std::size_t operator()(std::int32_t example) const {
+        const std::int32_t rank = rank_of[static_cast<std::size_t>(example)];
+        return rank < 0 ? missing : static_cast<std::size_t>(rank);
+    }
+};
 
 }  // namespace
 
 void Listing::collect(const Column& column, const std::vector<std::int32_t>& sample,
                       const std::vector<std::uint8_t>& sampled, const std::vector<std::uint32_t>& multiplicity) {
-    if (!column.rank_of.empty() && cheaper_to_mark(sample.size(), column.example.size())) {
-        list_by_marking(column, sample);
+    if (column.counted() && !cheaper_to_mark(column, sample.size())) {
+        list_by_counting(column, sample);
     } else {
-        list_by_filtering(column, sampled);
+        if (cheaper_to_mark(column, sample.size())) {
+            list_by_marking(column, sample);
+        } else {
+            list_by_filtering(column, sampled);
+        }
+        for (const std::int32_t example : column.missing) {
+            if (sampled[static_cast<std::size_t>(example)] != 0) example_.push_back(example);
+        }
+        find_groups(column, sample.size());
     }
-    for (const std::int32_t example : column.missing) {
-        if (sampled[static_cast<std::size_t>(example)] != 0) example_.push_back(example);
-    }
-    find_groups(column, sample.size());
     count_splits(column, static_cast<std::uint32_t>(sample.size()), static_cast<std::uint32_t>(missing().size()));
     count_coverage(sample, multiplicity);
 }
@@ -70,16 +90,17 @@ bool Listing::counting_pays(const Column& column, std::size_t covered) {
     return !column.rank_of.empty() && covered >= kExamplesPerRank * column.ranks();
 }
 
-void Listing::collect_wanted(const Column& column, const std::vector<std::int32_t>& sample,
-                             const Wanted& wanted) {
-    const auto missing = static_cast<std::int32_t>(column.ranks());
-    const auto place = [&](std::int32_t example) {
-        const std::int32_t rank = column.rank_of[static_cast<std::size_t>(example)];
-        return static_cast<std::size_t>(rank < 0 ? missing : rank);
-    };
+void Listing::count_ranks(const Column& column, const std::vector<std::int32_t>& sample) {
+    const CountedPlace place(column);
     counts_.assign(column.ranks() + 1, 0);
     for (const std::int32_t example : sample) ++counts_[place(example)];
     find_groups(counts_);
+}
+
+void Listing::collect_wanted(const Column& column, const std::vector<std::int32_t>& sample,
+                             const Wanted& wanted) {
+    const CountedPlace place(column);
+    count_ranks(column, sample);
     count_splits(column, static_cast<std::uint32_t>(sample.size()), counts_.back());
     pair_up();
     if (wanted.empty()) {
@@ -196,6 +217,16 @@ void Listing::list_by_marking(const Column& column, const std::vector<std::int32
             }
         }
     }
+}
+
+// Examples go to the next place of their rank, in ascending order.
+void Listing::list_by_counting(const Column& column, const std::vector<std::int32_t>& sample) {
+    const CountedPlace place(column);
+    count_ranks(column, sample);
+    std::uint32_t before = 0;
+    for (std::uint32_t& count : counts_) before += std::exchange(count, before);
+    example_.resize(sample.size());
+    for (const std::int32_t example : sample) example_[counts_[place(example)]++] = example;
 }
 
 void Listing::list_by_filtering(const Column& column, const std::vector<std::uint8_t>& sampled) {

@@ -79,11 +79,13 @@ public:
 
 private:
     void list_by_marking(const Column& column, const std::vector<std::int32_t>& sample);
+    void list_by_counting(const Column& column, const std::vector<std::int32_t>& sample);
     void list_by_filtering(const Column& column, const std::vector<std::uint8_t>& sampled);
     void find_groups(const Column& column, std::size_t covered);
     void count_splits(const Column& column, std::uint32_t covered, std::uint32_t missing);
     void count_coverage(const std::vector<std::int32_t>& sample, const std::vector<std::uint32_t>& multiplicity);
     void find_groups(const std::vector<std::uint32_t>& counts);
+    void count_ranks(const Column& column, const std::vector<std::int32_t>& sample);  // and finds the groups
     void find_segments(const Wanted& wanted);
     void pair_up();
     void pair_numeric();

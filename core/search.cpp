@@ -161,7 +161,7 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
                            QualityRange incumbent, double root_noise, Interrupt& interrupt) {
     constexpr std::size_t kMostListed = 1U << 17;
     std::size_t listed = 0;
-    for (const Place& place : places) listed += column(place).example.size();
+    for (const Place& place : places) listed += column(place).listed();
     kept_.possible = listed <= kMostListed;
     kept_.of_place.assign(places.size(), nullptr);
     for (Scratch& scratch : scratch_) scratch.kept_listings.forget_all();
@@ -189,7 +189,7 @@ const std::vector<std::size_t>& Search::longest_first(const std::vector<Place>& 
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     if (pool_.in_use() == 1) return order_;
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-        const auto length = [&](std::size_t i) { return column(places[i]).example.size(); };
+        const auto length = [&](std::size_t i) { return column(places[i]).listed(); };
         return length(a) > length(b);
     });
     return order_;
@@ -309,7 +309,7 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
     for (const std::size_t i : order) {
         if (candidates[i].screened || candidates[i].by_histogram) continue;
         candidates[i].reset();
-        left.push_back({i, column(places[i]).example.size()});
+        left.push_back({i, column(places[i]).listed()});
     }
     cut(left);
     second_pieces_.resize(pool_.in_use() > 1 ? places.size() : 0);
