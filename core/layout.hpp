@@ -72,6 +72,12 @@ struct JointLayout {
     constexpr std::size_t slack() const { return size(); }
 };
 
+// Some of the labels, kLanes at a time. The last two blocks are not to be parted.
+struct LabelBlocks {
+    std::size_t begin, end;
+};
+constexpr LabelBlocks all_blocks(std::size_t labels) { return {0, padded_size(labels) / kLanes}; }
+
 // The profile of a region in joint form: what bounds on its gain are computed from (see kernels/profiles.hpp).
 struct ProfileLayout {
     std::size_t labels;

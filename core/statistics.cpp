@@ -22,7 +22,7 @@ void add_label_sets(const Form& form, const Gradients& gradients, std::span<cons
 // As for_each_batch, but the kernel asks for the rows of the batch behind: there is enough to do for a row that it can
 // arrive meanwhile, unless all are asked for at once.
 void add_joint(const Form& form, const Gradients& gradients, std::span<const double> weights,
-               std::span<const std::int32_t> examples, double sign, double* sums) {
+               std::span<const std::int32_t> examples, LabelBlocks own, double sign, double* sums) {
     constexpr std::size_t kBatch = kMostTogether;
     const LabelRows<double>& all_rows = gradients.rows<double>();
     const double* rows[2][kBatch];
@@ -36,7 +36,7 @@ void add_joint(const Form& form, const Gradients& gradients, std::span<const dou
     find_rows(0, rows[0]);
     for (std::size_t start = 0, batch = 0; start < examples.size(); start += kBatch, ++batch) {
         const std::size_t count = std::min(kBatch, examples.size() - start);
-        const double* const* own = rows[batch % 2];
+        const double* const* present = rows[batch % 2];
         const double** next = rows[1 - batch % 2];
         if (start + count < examples.size()) find_rows(start + kBatch, next);
         for (std::size_t m = 0; m < count; ++m) {
@@ -45,8 +45,8 @@ void add_joint(const Form& form, const Gradients& gradients, std::span<const dou
             slacks[m] = gradients.slack(example);
         }
         const bool ahead = all_rows.far() && start + count < examples.size();
-        active_kernels().add_joint(sums, own, row_weights, form.with_slack ? slacks : nullptr, count, form.labels,
-                                   ahead ? next : nullptr);
+        active_kernels().add_joint(sums, present, row_weights, form.with_slack ? slacks : nullptr, count, form.labels,
+                                   own, ahead ? next : nullptr);
     }
 }
 
@@ -79,7 +79,7 @@ void add_examples(const Form& form, const Gradients& gradients, std::span<const 
         return;
     }
     if (form.joint) {
-        add_joint(form, gradients, weights, examples, 1.0, sums);
+        add_joint(form, gradients, weights, examples, all_blocks(form.labels), 1.0, sums);
     } else {
         for_each_batch(gradients, weights, examples,
                        [&](const double* const* rows, const double* row_weights, const double*, std::size_t count) {
@@ -117,18 +117,50 @@ struct Parts {
 
 }  // namespace
 
-AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t size, ThreadPool& pool,
-                           Interrupt& interrupt, const AddPart& add) {
+namespace {
+
+// Whether sums consist of elements that can be added up by different threads.
+bool is_plain_joint(const Form& form) { return form.joint && !form.flat && form.sets == nullptr; }
+
+// Labels such that each share has about as many elements of the Gram matrix, of which the first label has the most.
+LabelBlocks share_of_labels(std::size_t labels, std::size_t share, std::size_t shares) {
+    const std::size_t blocks = padded_size(labels) / kLanes;
+    const auto boundary = [&](std::size_t number) {
+        if (number == shares) return blocks;
+        std::size_t block = 0, elements = 0;
+        while (shares * elements < number * blocks * (blocks + 1) / 2) elements += blocks - block++;
+        return std::min(block, blocks - 2);
+    };
+    return {boundary(share), boundary(share + 1)};
+}
+
+// How many threads can share the sums over so many examples.
+std::size_t shares_of_sums(const Form& form, std::size_t examples, const ThreadPool& pool) {
+    constexpr std::size_t kFewestBlocks = 3, kLeastWork = 1U << 17;
+    const bool few_labels = padded_size(form.labels) / kLanes < kFewestBlocks * pool.in_use();
+    return few_labels || examples * form.size() < kLeastWork ? 1 : pool.in_use();
+}
+
+// Calls add(part, sums, share, shares), such that all shares of all parts are added up. shares: as many as there are
+// threads, or one: those parts that are left when all threads have had equally many are shared.
+template <typename Add>
+AlignedVector sum_shared_parts(std::span<const std::int32_t> examples, std::size_t size, std::size_t shares,
+                               ThreadPool& pool, Interrupt& interrupt, const Add& add) {
     const Parts parts(examples);
     AlignedVector total(size, 0.0);
     if (parts.count == 1) {
-        add(examples, total.data());
+        pool.run(shares, interrupt, [&](std::size_t share, std::size_t) { add(examples, total.data(), share, shares); });
         return total;
     }
     std::vector<AlignedVector> partial(parts.count);
-    pool.run(parts.count, interrupt, [&](std::size_t part, std::size_t) {
-        partial[part].assign(size, 0.0);
-        add(parts[part], partial[part].data());
+    const std::size_t whole = parts.count / shares, left = parts.count % shares;  // of each thread, and of all together
+    for (std::size_t i = 0; i < left; ++i) partial[whole * shares + i].assign(size, 0.0);
+    pool.run(shares * (whole + left), interrupt, [&](std::size_t task, std::size_t) {
+        const std::size_t share = task / (whole + left), number = task % (whole + left);
+        const bool shared = number >= whole;
+        const std::size_t part = shared ? whole * shares + (number - whole) : whole * share + number;
+        if (!shared) partial[part].assign(size, 0.0);
+        add(parts[part], partial[part].data(), shared ? share : 0, shared ? shares : 1);
     });
     constexpr std::size_t kTogether = 2048;
     pool.run((size + kTogether - 1) / kTogether, interrupt, [&](std::size_t block, std::size_t) {
@@ -140,19 +172,39 @@ AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t s
     return total;
 }
 
+}  // namespace
+
+AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t size, ThreadPool& pool,
+                           Interrupt& interrupt, const AddPart& add) {
+    return sum_shared_parts(examples, size, 1, pool, interrupt,
+                            [&](std::span<const std::int32_t> part, double* sums, std::size_t, std::size_t) {
+                                add(part, sums);
+                            });
+}
+
 AlignedVector sum_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                            std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
-    return sum_in_parts(examples, form.size(), pool, interrupt,
-                        [&](std::span<const std::int32_t> part, double* sums) {
-                            add_many_examples(form, gradients, weights, part, sums, interrupt);
-                        });
+    const std::size_t length = std::min(examples.size(), Parts::kLength);
+    const std::size_t shares = is_plain_joint(form) ? shares_of_sums(form, length, pool) : 1;
+    return sum_shared_parts(
+        examples, form.size(), shares, pool, interrupt,
+        [&](std::span<const std::int32_t> part, double* sums, std::size_t share, std::size_t of) {
+            if (of == 1) {
+                add_many_examples(form, gradients, weights, part, sums, interrupt);
+            } else {
+                add_joint(form, gradients, weights, part, share_of_labels(form.labels, share, of), 1.0, sums);
+            }
+        });
 }
 
 void subtract_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                        std::span<const std::int32_t> examples, double* sums, ThreadPool& pool, Interrupt& interrupt) {
-    if (form.joint && !form.flat && form.sets == nullptr && Parts(examples).count == 1) {
+    if (is_plain_joint(form) && Parts(examples).count == 1) {
         // One by one: with many labels sums of their own would take as long as some twenty examples.
-        add_joint(form, gradients, weights, examples, -1.0, sums);
+        const std::size_t shares = shares_of_sums(form, examples.size(), pool);
+        pool.run(shares, interrupt, [&](std::size_t share, std::size_t) {
+            add_joint(form, gradients, weights, examples, share_of_labels(form.labels, share, shares), -1.0, sums);
+        });
         return;
     }
     const AlignedVector part = sum_examples(form, gradients, weights, examples, pool, interrupt);

@@ -211,9 +211,10 @@ struct Kernels {
                          std::size_t labels);
     void (*add_rounded_diagonal)(double* sums, const float* const* rows, const double* weights, std::size_t count,
                                  std::size_t labels);
-    // ahead: as many rows that will be needed next, or null where they are near.
+    // own: the labels whose sums, and rows of the Gram matrix, are added to. ahead: as many rows that will be needed next, or
+    // null where they are near.
     void (*add_joint)(double* sums, const double* const* rows, const double* weights, const double* slacks,
-                      std::size_t count, std::size_t labels, const double* const* ahead);
+                      std::size_t count, std::size_t labels, LabelBlocks own, const double* const* ahead);
 
     // The same for profiles; head: null or padded with zeros.
     void (*add_profile)(double* sums, const double* const* rows, const double* weights, const double* slacks,

@@ -117,9 +117,10 @@ inline void add_last_gram_tiles(double* before, double* last, const double* cons
     for (std::size_t r = 0; r < kRows; ++r) store(last + kLanes * r) = third[r];
 }
 
-inline void add_gram(double* sums, const JointLayout& layout, const double* const* rows, const double* weights,
-                     std::size_t count, const double* const* ahead) {
+inline void add_gram(double* sums, const JointLayout& layout, LabelBlocks own, const double* const* rows,
+                     const double* weights, std::size_t count, const double* const* ahead) {
     alignas(64) double factors[kMostTogether * kLanes], last_factors[kMostTogether * kLanes];
+    const std::size_t blocks = layout.padded / kLanes;
     const auto find_factors = [&](std::size_t block, double* out) {
         for (std::size_t m = 0; m < count; ++m) {
             store(out + kLanes * m) = weights[m] * load(rows[m] + kLanes * block);
@@ -127,9 +128,12 @@ inline void add_gram(double* sums, const JointLayout& layout, const double* cons
             if (ahead != nullptr) __builtin_prefetch(ahead[m] + kLanes * block, 0, 2);
         }
     };
-    const std::size_t blocks = layout.padded / kLanes;
+    // Columns behind those of the own rows.
+    for (std::size_t m = 0; ahead != nullptr && own.end < blocks && m < count; ++m) {
+        for (std::size_t block = own.end; block < blocks; ++block) __builtin_prefetch(ahead[m] + kLanes * block, 0, 2);
+    }
     const bool pairs = kRegister == 64 && blocks > 1;
-    for (std::size_t block = 0; block < blocks; ++block) {
+    for (std::size_t block = own.begin; block < own.end; ++block) {
         find_factors(block, factors);
         double* const target = sums + layout.row(kLanes * block);
         const std::size_t width = layout.block_width(block);
@@ -182,21 +186,21 @@ inline void add_joint_blocks(double* sums, const JointLayout& layout, std::size_
     }
 }
 
-inline void add_joint_vectors(double* sums, const JointLayout& layout, const double* const* rows, const double* weights,
-                              const double* slacks, std::size_t count) {
+inline void add_joint_vectors(double* sums, const JointLayout& layout, LabelBlocks own, const double* const* rows,
+                              const double* weights, const double* slacks, std::size_t count) {
     constexpr std::size_t kTogether = 3;
-    std::size_t c = 0;
-    for (; c + kTogether * kLanes <= layout.padded; c += kTogether * kLanes) {
-        add_joint_blocks<kTogether>(sums, layout, c, rows, weights, slacks, count);
+    std::size_t block = own.begin;
+    for (; block + kTogether <= own.end; block += kTogether) {
+        add_joint_blocks<kTogether>(sums, layout, kLanes * block, rows, weights, slacks, count);
     }
-    for (; c < layout.padded; c += kLanes) add_joint_blocks<1>(sums, layout, c, rows, weights, slacks, count);
+    for (; block < own.end; ++block) add_joint_blocks<1>(sums, layout, kLanes * block, rows, weights, slacks, count);
 }
 
 void add_joint(double* sums, const double* const* rows, const double* weights, const double* slacks, std::size_t count,
-               std::size_t labels, const double* const* ahead) {
+               std::size_t labels, LabelBlocks own, const double* const* ahead) {
     const JointLayout layout(labels);
-    add_joint_vectors(sums, layout, rows, weights, slacks, count);
-    add_gram(sums, layout, rows, weights, count, ahead);
+    add_joint_vectors(sums, layout, own, rows, weights, slacks, count);
+    add_gram(sums, layout, own, rows, weights, count, ahead);
 }
 
 void subtract(double* out, const double* whole, const double* part, std::size_t size) {
