@@ -21,9 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import json
 import math
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -33,6 +31,7 @@ import numpy as np
 import scipy.sparse as sp
 from growth import Attempt, timed_fit
 from numpy.typing import NDArray
+from probes import NoCompilerError, compiled, output_of
 from run_ours import parameters
 
 from labelboost import Rule, RuleBoostingClassifier
@@ -224,21 +223,12 @@ def cache_sizes() -> dict[str, int]:
 
 def measure_machine(threads: Sequence[int]) -> Machine:
     """Compile and run the probe."""
-    compiler = os.environ.get("CXX", "c++")
     sizes = cache_sizes()
-    peaks = {}
-    with tempfile.TemporaryDirectory() as folder:
-        source, program = Path(folder) / "probe.cpp", Path(folder) / "probe"
-        source.write_text(PROBE)
-        options = ["-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-pthread"]
-        try:
-            subprocess.run([compiler, *options, source, "-o", program], check=True)
-        except FileNotFoundError:
-            sys.exit(f"there is no compiler {compiler}; name another with the variable CXX")
-        for n in threads:
-            command = [str(program), *map(str, (n, *sizes.values()))]
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-            peaks[n] = json.loads(done.stdout)
+    try:
+        with compiled(PROBE, ["-march=native", "-ffp-contract=fast"]) as program:
+            peaks = {n: json.loads(output_of(program, n, *sizes.values())) for n in threads}
+    except NoCompilerError as error:
+        sys.exit(str(error))
     return Machine(peaks, sizes)
 
 

@@ -5,8 +5,11 @@ Usage: threads.py [--data yeast reuters-k500 bibtex] [--variants none 0.04 label
 
 One and two threads take turns on the same data, with as many rules as one thread learns in a few
 seconds. Prints a Markdown table of medians. Ends with an error if any two models differ in a single
-bit. The machine must have two processors to itself: the last column tells how much of them two
-threads got, and roofline.py what two processors of this machine are worth compared with one.
+bit. The machine must have two processors to itself: a column tells how much of them two threads
+got, and roofline.py what two processors of this machine are worth compared with one. The last
+column tells how far apart they are: nanoseconds until one has an answer from the other, the least
+and the most of what was measured before each training with several threads. On a virtual machine
+that may change from one minute to the next, and what two threads gain changes with it.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -25,10 +28,40 @@ from statistics import median
 from typing import Any
 
 from growth import Attempt, timed_fit
+from probes import NoCompilerError, compiled, output_of
 from run_ours import parameters
 
 from labelboost import Rule, RuleBoostingClassifier
 from labelboost.data import Dataset, load_npz
+
+DISTANCE = r"""
+// Prints how many nanoseconds pass until one thread has an answer from another one.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+alignas(128) std::atomic<long> question{0};
+alignas(128) std::atomic<long> answer{0};
+
+int main() {
+    constexpr long kRounds = 200000;
+    std::thread other([] {
+        for (long round = 1; round <= kRounds; ++round) {
+            while (question.load(std::memory_order_acquire) != round) {}
+            answer.store(round, std::memory_order_release);
+        }
+    });
+    const auto start = std::chrono::steady_clock::now();
+    for (long round = 1; round <= kRounds; ++round) {
+        question.store(round, std::memory_order_release);
+        while (answer.load(std::memory_order_acquire) != round) {}
+    }
+    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+    other.join();
+    std::printf("%.1f", spent.count() / kRounds);
+}
+"""
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 MOST_RULES, FEWEST_RULES = 1000, 5
@@ -99,12 +132,17 @@ def difference(one: Sequence[Rule], other: Sequence[Rule]) -> str | None:
     return None
 
 
-def measure(data: Dataset, variant: str, args: argparse.Namespace) -> str:
+def measure(
+    data: Dataset, variant: str, args: argparse.Namespace, distance: Callable[[], float]
+) -> str:
     """Train in turn with one thread and with more; return a row of the table."""
     n_rules = args.rules or rules_for(data, args.seconds, variant, args.sparse)
     runs: dict[int, list[Run]] = {1: [], args.threads: []}
+    distances = []
     for _ in range(args.repeats):
         for threads, finished in runs.items():
+            if threads > 1:
+                distances.append(distance())
             finished.append(train(data, n_rules, threads, variant, args.sparse))
             found = difference(runs[1][0].rules, finished[-1].rules)
             if found:
@@ -117,7 +155,8 @@ def measure(data: Dataset, variant: str, args: argparse.Namespace) -> str:
     return (
         f"| {data.name} | {variant} | {n_rules} | {rules[0]:.3f} | {rules[1]:.3f} "
         f"| {rules[0] / rules[1]:.2f} | {fit[0] / fit[1]:.2f} | yes "
-        f"| {median(run.processors for run in more):.2f} |"
+        f"| {median(run.processors for run in more):.2f} "
+        f"| {min(distances):.0f} to {max(distances):.0f} |"
     )
 
 
@@ -135,15 +174,21 @@ def main() -> None:
     args = parser.parse_args()
     print(
         "| data | variant | rules | 1 thread, s | "
-        f"{args.threads} threads, s | ratio | ratio of the whole fit | same model | processors |"
+        f"{args.threads} threads, s | ratio | ratio of the whole fit | same model | processors "
+        "| answer, ns |"
     )
-    print("|---|---|--:|--:|--:|--:|--:|---|--:|")
-    for name, variant in product(args.data, args.variants):
-        path = args.data_folder / f"{name}.npz"
-        if not path.is_file():
-            print(f"{name}, {variant}: skipped, there is no {path}", file=sys.stderr)
-            continue
-        print(measure(load_npz(path), variant, args), flush=True)
+    print("|---|---|--:|--:|--:|--:|--:|---|--:|--:|")
+    try:
+        with compiled(DISTANCE) as program:
+            for name, variant in product(args.data, args.variants):
+                path = args.data_folder / f"{name}.npz"
+                if not path.is_file():
+                    print(f"{name}, {variant}: skipped, there is no {path}", file=sys.stderr)
+                    continue
+                row = measure(load_npz(path), variant, args, lambda: float(output_of(program)))
+                print(row, flush=True)
+    except NoCompilerError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -67,6 +67,19 @@ def test_every_number_of_threads_gives_the_same_bits(variant: str, n_labels: int
     assert results[0] == results[1] == results[2]
 
 
+@pytest.mark.parametrize("n_labels", [47, 50, 121])
+def test_parts_of_sums_that_are_left_over_are_shared_by_all_threads(n_labels: int) -> None:
+    """Each has its own labels then. Of 1,700 examples there are three parts, of 500 but one."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2700, 3)).round(1)
+    Y = (X @ rng.normal(size=(3, n_labels)) > 1.0).astype(np.uint8)
+    results = []
+    for n_threads in (1, 2, 3, 4):
+        _, rules = learn(dense_columns(X), Y, 3, n_threads=n_threads)
+        results.append(pickle.dumps(rules))
+    assert results.count(results[0]) == 4
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_number_of_threads_at_work_may_change_while_rules_are_learned(variant: str) -> None:
     """After every few rules it is tried out again whether one thread alone is faster."""
