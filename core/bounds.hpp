@@ -78,6 +78,8 @@ public:
     AlignedVector part_profile_copy() const { return part_; }
     // Takes the pairs of the listing one after the other.
     void advance(const CandidatePair& pair);
+    // Takes a pair whose part has the profile that is there already.
+    void set_pair(const CandidatePair& pair) { pair_ = &pair; }
 
     // Bounds on the gains of the pair that was taken last.
     GainBounds part_bounds() const;

@@ -236,14 +236,11 @@ std::optional<Search::Winner> Search::find_candidates(const Task& task, const st
     }
     // Only now, as bounds must be compared with exact qualities, not with screened ones.
     if (anchored_) {
-        // The rests are the better ones as a rule: what they reach spares most parts a closer look.
-        const auto sides = {Side::rest, Side::part};
-        if (anchor_.head() != nullptr) {
-            for (const Side side : sides) narrow(task, places, side, candidates);
-        }
+        if (anchor_.head() != nullptr) narrow(task, places, candidates);
         const auto only = only_possible((1.0 - kBoundMargin) * reach(task, candidates), candidates);
         if (only && only->quality.worst < must_beat) return only;
-        for (const Side side : sides) {
+        // The rests are the better ones as a rule: what they reach spares most parts a closer look.
+        for (const Side side : {Side::rest, Side::part}) {
             settle(task, places, side, candidates);
             score_rest(candidates);
         }

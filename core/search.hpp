@@ -86,6 +86,7 @@ struct alignas(kApart) FeatureCandidates {
     struct Checkpoint {
         std::size_t pair;
         AlignedVector profile;
+        bool with_pair = false;  // that of its own part
     };
     std::vector<Checkpoint> checkpoints;
 
@@ -344,12 +345,12 @@ private:
     void settle(const Task& task, const std::vector<Place>& places, Side side,
                 std::vector<FeatureCandidates>& candidates);
     // Before that, without label bins: brings the bounds of those that may be the best closer together.
-    void narrow(const Task& task, const std::vector<Place>& places, Side side,
-                std::vector<FeatureCandidates>& candidates);
+    void narrow(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
     static GainBounds settle_gain(Scratch& scratch, Side side, double tolerance);
     struct Segment {  // pairs of a feature, from one checkpoint to the next
+        Side side;
         std::size_t place, begin, end;
-        const AlignedVector* profile;
+        const FeatureCandidates::Checkpoint* from;
         double optimistic;  // the best quality that is possible
         double attained = std::numeric_limits<double>::infinity();  // some candidate is found to be as good as this
     };
@@ -357,9 +358,9 @@ private:
     void run_segments(const Task& task, const std::vector<Place>& places, const std::atomic<double>& reached,
                       std::vector<Segment>& segments, const Visit& visit);
     template <typename Visit>
-    void walk_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side, std::atomic<double>& reached,
+    void walk_segment(const Task& task, const Segment& segment, Scratch& scratch, std::atomic<double>& reached,
                       const FeatureCandidates& feature, const Visit& visit) const;
-    void settle_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side, std::atomic<double>& reached,
+    void settle_segment(const Task& task, const Segment& segment, Scratch& scratch, std::atomic<double>& reached,
                         FeatureCandidates& out, Wanted& left_over) const;
     // The segments with a candidate up to `limit`, or all of them as one where the listing is not kept.
     void find_segments(const Task& task, std::size_t place, Side side, double limit, const FeatureCandidates& feature,

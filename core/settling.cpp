@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "search.hpp"
 
@@ -29,7 +30,8 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
         out.optimistic[slot(pair, side)] = optimistic_quality(gain);
         if (-gain.lower < out.attained) out.attained = -gain.lower;
     };
-    constexpr std::size_t kSegments = 16, kFewestPairs = 16;
+    constexpr std::size_t kSegments = 16, kFewestPairs = 16, kFewestKept = 12;
+    const bool keeps_last = scratch.listing->pairs().size() == 1 && !settings_.binned_candidates();
     const std::size_t length = std::max(scratch.listing->pairs().size() / kSegments, kFewestPairs);
     for (const CandidatePair& pair : pairs) {
         const auto number = static_cast<std::size_t>(&pair - scratch.listing->pairs().data());
@@ -40,6 +42,11 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
         const ActivityScope evaluating(scratch.activity, Activity::evaluating);
         note(pair, Side::rest);  // first, as what it attains spares the part a closer look
         note(pair, Side::part);
+        // Most features of texts have one pair: who takes a closer look at it need not add it up again, if that is long.
+        const double best = std::min(out.optimistic[pair.part_slot], out.optimistic[pair.rest_slot()]);
+        if (keeps_last && walk.part().size() >= kFewestKept && best <= (1.0 - kBoundMargin) * task.incumbent.worst) {
+            out.checkpoints.back() = {number, walk.part_profile_copy(), true};
+        }
         const std::size_t added = pair.added_end - pair.added_begin;
         count_work(scratch, static_cast<double>(added * form_.labels), task.interrupt);
     }
@@ -47,21 +54,21 @@ void Search::bound(const Task& task, Scratch& scratch, std::span<const Candidate
 
 void Search::find_segments(const Task& task, std::size_t place, Side side, double limit, const FeatureCandidates& feature,
                            std::vector<Segment>& out) const {
-    static const AlignedVector nothing;
+    static const FeatureCandidates::Checkpoint start{0, {}};
     if (!task.kept.possible) {
         double best = kInfinity;  // of none, if all values are the same
         for (const double quality : feature.optimistic) best = std::min(best, quality);
-        if (best <= limit) out.push_back({place, 0, std::numeric_limits<std::size_t>::max(), &nothing, best});
+        if (best <= limit) out.push_back({side, place, 0, std::numeric_limits<std::size_t>::max(), &start, best});
         return;
     }
     if (feature.checkpoints.empty()) return;  // not bounded, and perhaps not even listed
     const std::vector<CandidatePair>& pairs = task.kept.of_place[place]->pairs();
     for (std::size_t c = 0; c < feature.checkpoints.size(); ++c) {
-        const auto& [begin, profile] = feature.checkpoints[c];
+        const std::size_t begin = feature.checkpoints[c].pair;
         const std::size_t end = c + 1 < feature.checkpoints.size() ? feature.checkpoints[c + 1].pair : pairs.size();
         double best = kInfinity;
         for (std::size_t p = begin; p < end; ++p) best = std::min(best, feature.optimistic[slot(pairs[p], side)]);
-        if (best <= limit) out.push_back({place, begin, end, &profile, best});
+        if (best <= limit) out.push_back({side, place, begin, end, &feature.checkpoints[c], best});
     }
 }
 
@@ -69,9 +76,10 @@ void Search::find_segments(const Task& task, std::size_t place, Side side, doubl
 template <typename Visit>
 void Search::run_segments(const Task& task, const std::vector<Place>& places, const std::atomic<double>& reached,
                           std::vector<Segment>& segments, const Visit& visit) {
-    // The most promising ones first: what they reach spares others a closer look.
-    std::stable_sort(segments.begin(), segments.end(),
-                     [](const Segment& a, const Segment& b) { return a.optimistic < b.optimistic; });
+    // The most promising ones first: what they reach spares others a closer look. Rests are the better ones as a rule.
+    std::stable_sort(segments.begin(), segments.end(), [](const Segment& a, const Segment& b) {
+        return std::pair(a.side == Side::part, a.optimistic) < std::pair(b.side == Side::part, b.optimistic);
+    });
     pool_.run(segments.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
         Segment& segment = segments[number];
         if (!(segment.optimistic <= (1.0 - kBoundMargin) * reached)) return;
@@ -84,16 +92,20 @@ void Search::run_segments(const Task& task, const std::vector<Place>& places, co
 // visit(slot), for each candidate of a segment that may be the best: scratch.reached is what it is compared with, and is
 // lowered if more is reached.
 template <typename Visit>
-void Search::walk_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side,
-                          std::atomic<double>& reached, const FeatureCandidates& feature, const Visit& visit) const {
+void Search::walk_segment(const Task& task, const Segment& segment, Scratch& scratch, std::atomic<double>& reached,
+                          const FeatureCandidates& feature, const Visit& visit) const {
     const ActivityScope summing(scratch.activity, Activity::summing);
     const std::vector<CandidatePair>& pairs = scratch.listing->pairs();
     scratch.walk.start(task.gradients, task.coverage.weights, *scratch.listing, anchor_);
-    scratch.walk.resume(*segment.profile);
+    scratch.walk.resume(segment.from->profile);
     for (std::size_t p = segment.begin; p < std::min(segment.end, pairs.size()); ++p) {
-        scratch.walk.advance(pairs[p]);
+        if (segment.from->with_pair) {
+            scratch.walk.set_pair(pairs[p]);
+        } else {
+            scratch.walk.advance(pairs[p]);
+        }
         scratch.reached = reached.load(std::memory_order_relaxed);
-        const std::uint32_t own = slot(pairs[p], side);
+        const std::uint32_t own = slot(pairs[p], segment.side);
         if (!(feature.optimistic[own] <= (1.0 - kBoundMargin) * scratch.reached)) continue;
         visit(own);
         lower(reached, scratch.reached);
@@ -101,20 +113,21 @@ void Search::walk_segment(const Task& task, const Segment& segment, Scratch& scr
     }
 }
 
-// In a few steps each: what is left of them is to be settled.
-void Search::narrow(const Task& task, const std::vector<Place>& places, Side side,
-                    std::vector<FeatureCandidates>& candidates) {
+// In a few steps each: what is left of them is to be settled. Both sides at once, as there are few segments of either.
+void Search::narrow(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates) {
     std::atomic<double> reached{reach(task, candidates)};
     std::vector<Segment> segments;
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (candidates[i].by_histogram) continue;
-        find_segments(task, i, side, (1.0 - kBoundMargin) * reached, candidates[i], segments);
+        for (const Side side : {Side::rest, Side::part}) {
+            find_segments(task, i, side, (1.0 - kBoundMargin) * reached, candidates[i], segments);
+        }
     }
     run_segments(task, places, reached, segments, [&](Segment& segment, Scratch& scratch) {
         FeatureCandidates& feature = candidates[segment.place];
-        walk_segment(task, segment, scratch, side, reached, feature, [&](std::uint32_t own) {
+        walk_segment(task, segment, scratch, reached, feature, [&](std::uint32_t own) {
             const ActivityScope evaluating(scratch.activity, Activity::evaluating);
-            const GainBounds gain = settle_gain(scratch, side, kNarrow);
+            const GainBounds gain = settle_gain(scratch, segment.side, kNarrow);
             feature.optimistic[own] = optimistic_quality(gain);
             segment.attained = std::min(segment.attained, -gain.lower);
             scratch.reached = std::min(scratch.reached, -gain.lower);
@@ -152,7 +165,7 @@ void Search::settle(const Task& task, const std::vector<Place>& places, Side sid
         feature.optimistic.clear();
     }
     run_segments(task, places, reached, segments, [&](const Segment& segment, Scratch& scratch) {
-        settle_segment(task, segment, scratch, side, reached, candidates[segment.place], left_over_[segment.place]);
+        settle_segment(task, segment, scratch, reached, candidates[segment.place], left_over_[segment.place]);
     });
     std::vector<Portion>& features = portions_;
     features.clear();
@@ -173,19 +186,19 @@ void Search::settle(const Task& task, const std::vector<Place>& places, Side sid
 }
 
 // Candidates that must be solved on their own are left over.
-void Search::settle_segment(const Task& task, const Segment& segment, Scratch& scratch, Side side,
-                            std::atomic<double>& reached, FeatureCandidates& out, Wanted& left_over) const {
+void Search::settle_segment(const Task& task, const Segment& segment, Scratch& scratch, std::atomic<double>& reached,
+                            FeatureCandidates& out, Wanted& left_over) const {
     if (settings_.binned_candidates() && !one_by_one_pays(*scratch.listing)) {
         const std::vector<CandidatePair>& pairs = scratch.listing->pairs();
         const double limit = (1.0 - kBoundMargin) * reached;
         for (std::size_t p = segment.begin; p < std::min(segment.end, pairs.size()); ++p) {
-            const std::uint32_t own = slot(pairs[p], side);
+            const std::uint32_t own = slot(pairs[p], segment.side);
             left_over[own] = out.optimistic[own] <= limit ? 1 : 0;
         }
         return;
     }
-    walk_segment(task, segment, scratch, side, reached, out, [&](std::uint32_t own) {
-        left_over[own] = settle_one(task, scratch, side, out.quality[own]) ? 0 : 1;
+    walk_segment(task, segment, scratch, reached, out, [&](std::uint32_t own) {
+        left_over[own] = settle_one(task, scratch, segment.side, out.quality[own]) ? 0 : 1;
     });
 }
 
