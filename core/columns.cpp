@@ -101,11 +101,14 @@ public:
     std::size_t size() const { return keys_.size() + zeros_; }
     Run run_at(std::size_t i) const {
         if (zeros_ > 0 && i >= before_ && i < before_ + zeros_) return {before_, before_ + zeros_, T(0)};
-        const bool behind = i >= before_ + zeros_;
-        const SortKey<T> key = keys_[behind ? i - zeros_ : i];
-        const auto equal = std::ranges::equal_range(keys_, key);
-        const std::size_t skipped = behind ? zeros_ : 0;
-        return {position_of(equal.begin()) + skipped, position_of(equal.end()) + skipped, number_of<T>(key)};
+        const std::size_t skipped = i >= before_ + zeros_ ? zeros_ : 0;
+        const auto place = keys_.begin() + static_cast<std::ptrdiff_t>(i - skipped);
+        const SortKey<T> key = *place;
+        // Most values are the only ones of their kind, or have very many equal to them.
+        const bool first = place == keys_.begin() || place[-1] != key, last = place + 1 == keys_.end() || place[1] != key;
+        const auto begin = first ? place : std::lower_bound(keys_.begin(), place, key);
+        const auto end = last ? place + 1 : std::upper_bound(place, keys_.end(), key);
+        return {position_of(begin) + skipped, position_of(end) + skipped, number_of<T>(key)};
     }
 
 private:
