@@ -32,10 +32,11 @@ struct CountedPlace {
 
 void Listing::collect(const Column& column, const std::vector<std::int32_t>& sample,
                       const std::vector<std::uint8_t>& sampled, const std::vector<std::uint32_t>& multiplicity) {
-    if (column.counted() && !cheaper_to_mark(column, sample.size())) {
+    const bool by_marking = cheaper_to_mark(column, sample.size());
+    if (column.counted() && !by_marking) {
         list_by_counting(column, sample);
     } else {
-        if (cheaper_to_mark(column, sample.size())) {
+        if (by_marking) {
             list_by_marking(column, sample);
         } else {
             list_by_filtering(column, sampled);
