@@ -1,5 +1,6 @@
 // What a rule or a node covers: its sums, and what is left of it when a condition is added.
 #include <algorithm>
+#include <limits>
 
 #include "search.hpp"
 
@@ -11,6 +12,26 @@ bool has_shrunk(double weight, double summed_weight) {
     constexpr double kMostShrinking = 16.0;
     return kMostShrinking * weight < summed_weight;
 }
+
+// The ranks with which a condition is satisfied: those of a range, or all others. None of them stands for a missing value,
+// which is negative.
+class Kept {
+public:
+    Kept(std::int32_t last, Operator op)  // last: the last rank that is not above the value of the condition
+        : first_(op == Operator::less_equal ? 0 : op == Operator::greater ? last + 1 : last),
+          count_(op == Operator::less_equal ? last + 1 : op == Operator::greater ? kEndless : 1),
+          others_(op == Operator::not_equal) {}
+
+    std::uint8_t drops(std::int32_t rank) const {
+        const bool in_range = static_cast<std::uint32_t>(rank - first_) < static_cast<std::uint32_t>(count_);
+        return static_cast<std::uint8_t>((rank < 0) | (in_range == others_));
+    }
+
+private:
+    static constexpr std::int32_t kEndless = std::numeric_limits<std::int32_t>::max();
+    std::int32_t first_, count_;
+    bool others_;
+};
 
 }  // namespace
 
@@ -58,30 +79,29 @@ void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>
 void Search::restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients,
                       Interrupt& interrupt) {
     const Column& column = columns_.features[static_cast<std::size_t>(condition.feature)];
-    const std::int32_t last = column.last_rank_up_to(condition.value);
-    const auto drops = [&](std::int32_t rank) -> std::uint8_t {
-        switch (condition.op) {
-            case Operator::less_equal: return rank > last;
-            case Operator::greater: return rank <= last;
-            case Operator::equal: return rank != last;
-            case Operator::not_equal: return rank == last;
-        }
-        return 1;
+    const Kept keeps(column.last_rank_up_to(condition.value), condition.op);
+    std::size_t kept = 0, dropped = 0;
+    const auto keep_unless = [&](std::uint8_t drop, std::int32_t example) {
+        coverage.all[kept] = example;
+        kept += 1 - drop;
     };
     if (column.rank_of.empty()) {  // only listed examples are looked at one by one
-        std::fill(dropped_.begin(), dropped_.end(), drops(column.implicit_rank));
+        std::fill(dropped_.begin(), dropped_.end(), keeps.drops(column.implicit_rank));
         for (std::size_t i = 0; i < column.example.size(); ++i) {
-            dropped_[static_cast<std::size_t>(column.example[i])] = drops(column.rank[i]);
+            dropped_[static_cast<std::size_t>(column.example[i])] = keeps.drops(column.rank[i]);
         }
         for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = 1;
+        for (const std::int32_t example : coverage.all) keep_unless(dropped_[static_cast<std::size_t>(example)], example);
     } else {
         for (const std::int32_t example : coverage.all) {
-            const std::int32_t rank = column.rank_of[static_cast<std::size_t>(example)];
-            dropped_[static_cast<std::size_t>(example)] = rank < 0 ? 1 : drops(rank);
+            const std::uint8_t drop = keeps.drops(column.rank_of[static_cast<std::size_t>(example)]);
+            dropped_[static_cast<std::size_t>(example)] = drop;
+            keep_unless(drop, example);
         }
     }
+    coverage.all.resize(kept);
     dropped_sample_.resize(coverage.sample.size());
-    std::size_t kept = 0, dropped = 0;
+    kept = 0;
     for (const std::int32_t example : coverage.sample) {
         const std::uint8_t drop = dropped_[static_cast<std::size_t>(example)];
         dropped_sample_[dropped] = example;
@@ -91,12 +111,6 @@ void Search::restrict(Coverage& coverage, const Condition& condition, const Grad
     }
     coverage.sample.resize(kept);
     dropped_sample_.resize(dropped);
-    kept = 0;
-    for (const std::int32_t example : coverage.all) {
-        coverage.all[kept] = example;
-        kept += 1 - dropped_[static_cast<std::size_t>(example)];
-    }
-    coverage.all.resize(kept);
     drop_from_total(coverage, dropped_sample_, gradients, interrupt);
     for (const std::int32_t example : dropped_sample_) coverage.sampled[static_cast<std::size_t>(example)] = 0;
 }

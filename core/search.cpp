@@ -58,8 +58,10 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
 double Search::best_known(const FeatureCandidates& feature) const {
     if (feature.screened) return feature.best;
     double best = kInfinity;
-    if (feature.by_rank) {
-        for (const auto& contender : feature.contenders) best = std::min(best, contender.quality);
+    if (!feature.contenders.empty()) {  // then nothing else has a quality
+        for (const auto& [slot, quality] : feature.contenders) {
+            best = std::min(best, feature.by_rank ? quality : feature.value(settings_.trees ? slot / 2 : slot, settings_.trees));
+        }
         return best;
     }
     for (std::size_t i = 0; i < feature.positions(settings_.trees); ++i) {
@@ -283,8 +285,8 @@ std::optional<Search::Winner> Search::only_possible(double limit,
 }
 
 // Features are few, and one may take as long as several others: long ones, and the last ones, are cut in two, so that
-// threads rarely wait for each other.
-void Search::cut(std::span<const Portion> longest_first) {
+// threads rarely wait for each other. Of n equal ones for two threads that is the last one, which is left over if n is odd.
+void Search::cut(std::span<const Portion> longest_first, bool divisible) {
     constexpr std::size_t kPieces = 2;
     const std::size_t threads = pool_.in_use();
     std::size_t total = 0;
@@ -293,7 +295,7 @@ void Search::cut(std::span<const Portion> longest_first) {
     for (std::size_t number = 0; number < longest_first.size(); ++number) {
         const auto [place, length] = longest_first[number];
         const bool is_long = kPieces * threads * length > total;
-        const bool in_two = threads > 1 && (is_long || number + threads >= longest_first.size());
+        const bool in_two = divisible && threads > 1 && (is_long || number + threads > longest_first.size());
         const std::size_t pieces = in_two ? kPieces : 1;
         for (std::size_t piece = 0; piece < pieces; ++piece) parts_.push_back({place, {piece, pieces}});
     }
@@ -308,7 +310,7 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
         candidates[i].reset();
         left.push_back({i, column(places[i]).listed()});
     }
-    cut(left);
+    cut(left, !Screening::walks_several(form_, settings_, task.coverage.sample.size()));
     second_pieces_.resize(pool_.in_use() > 1 ? places.size() : 0);
     for (const auto& [place, piece] : parts_) {
         if (piece.number > 0) second_pieces_[place].reset();

@@ -293,7 +293,7 @@ private:
         std::size_t place;
         Piece piece;
     };
-    void cut(std::span<const Portion> longest_first);  // into parts_
+    void cut(std::span<const Portion> longest_first, bool divisible);  // into parts_
     void scan_all(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                   std::vector<FeatureCandidates>& candidates);
     void flush();

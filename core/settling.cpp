@@ -175,7 +175,7 @@ void Search::settle(const Task& task, const std::vector<Place>& places, Side sid
     }
     std::stable_sort(features.begin(), features.end(),
                      [](const Portion& a, const Portion& b) { return a.length > b.length; });
-    cut(features);
+    cut(features, true);
     pool_.run(parts_.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
         const auto [place, piece] = parts_[number];
         Scratch& scratch = scratch_for(places, place, thread);
