@@ -169,6 +169,7 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
         search_.restrict(coverage, refinement->condition, gradients_, interrupt);
     }
     if (conditions.empty()) return std::nullopt;
+    search_.sweep(coverage);
     double gained = 0.0;
     LearnedRule rule{std::move(conditions), rule_head(coverage, noise, gained, interrupt), coverage.all.size()};
     for (double& score : rule.head) score *= settings_.learning_rate;

@@ -77,7 +77,8 @@ void Search::list(const Task& task, const Column& column, Scratch& scratch, Piec
         return;
     }
     scratch.listing = keep ? &scratch.kept_listings.next() : &scratch.own_listing;
-    scratch.listing->collect(column, task.coverage.sample, task.coverage.sampled, task.coverage.multiplicity);
+    const Coverage& coverage = task.coverage;
+    scratch.listing->collect(column, coverage.sample, coverage.sample_size(), coverage.sampled, coverage.multiplicity);
     if (keep) kept = scratch.listing;
 }
 
@@ -328,7 +329,7 @@ void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, 
 void Search::list_wanted(const Task& task, const Column& column, Scratch& scratch, const Wanted& wanted) const {
     const Coverage& coverage = task.coverage;
     if (task.kept.of_place[scratch.place] != nullptr || !coverage.multiplicity.empty() ||
-        !Listing::counting_pays(column, coverage.sample.size())) {
+        !Listing::counting_pays(column, coverage.sample_size())) {
         list(task, column, scratch);
         return;
     }

@@ -1,6 +1,7 @@
 // What a rule or a node covers: its sums, and what is left of it when a condition is added.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "search.hpp"
 
@@ -13,9 +14,11 @@ bool has_shrunk(double weight, double summed_weight) {
     return kMostShrinking * weight < summed_weight;
 }
 
+}  // namespace
+
 // The ranks with which a condition is satisfied: those of a range, or all others. None of them stands for a missing value,
 // which is negative.
-class Kept {
+class Search::Kept {
 public:
     Kept(std::int32_t last, Operator op)  // last: the last rank that is not above the value of the condition
         : first_(op == Operator::less_equal ? 0 : op == Operator::greater ? last + 1 : last),
@@ -33,8 +36,6 @@ private:
     bool others_;
 };
 
-}  // namespace
-
 void Search::sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients,
                     Interrupt& interrupt) {
     const ActivityScope summing(activity(), Activity::summing);
@@ -45,6 +46,9 @@ void Search::sum_up(Region& region, const std::vector<double>& weights, const Gr
 
 void Search::begin_rule(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) {
     sample_rows_.forget();
+    coverage.unswept = false;
+    coverage.unswept_sample = 0;
+    std::fill(dropped_.begin(), dropped_.end(), 0);
     sum_up(coverage, coverage.weights, gradients, interrupt);
 }
 
@@ -68,7 +72,8 @@ void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>
                              Interrupt& interrupt) {
     const ActivityScope summing(activity(), Activity::summing);
     const double weight = total_weight(coverage.weights, dropped);
-    if (has_shrunk(coverage.weight - weight, coverage.summed_weight) || dropped.size() >= coverage.sample.size()) {
+    if (has_shrunk(coverage.weight - weight, coverage.summed_weight) || dropped.size() >= coverage.sample_size()) {
+        sweep(coverage);
         sum_up(coverage, coverage.weights, gradients, interrupt);
         return;
     }
@@ -80,6 +85,49 @@ void Search::restrict(Coverage& coverage, const Condition& condition, const Grad
                       Interrupt& interrupt) {
     const Column& column = columns_.features[static_cast<std::size_t>(condition.feature)];
     const Kept keeps(column.last_rank_up_to(condition.value), condition.op);
+    if (column.rank_of.empty() && keeps.drops(column.implicit_rank) == 0) {
+        mark(coverage, column, keeps);
+    } else {
+        sweep(coverage);
+        filter(coverage, column, keeps);
+    }
+    drop_from_total(coverage, dropped_sample_, gradients, interrupt);
+}
+
+void Search::mark(Coverage& coverage, const Column& column, const Kept& keeps) {
+    dropped_sample_.clear();
+    const auto drop = [&](std::int32_t example) {
+        const auto i = static_cast<std::size_t>(example);
+        dropped_[i] = 1;
+        if (std::exchange(coverage.sampled[i], std::uint8_t{0}) != 0) dropped_sample_.push_back(example);
+    };
+    for (std::size_t i = 0; i < column.example.size(); ++i) {
+        if (keeps.drops(column.rank[i]) != 0) drop(column.example[i]);
+    }
+    for (const std::int32_t example : column.missing) drop(example);
+    // Sums are always formed in this order, so that they are the same in every bit.
+    if (!std::ranges::is_sorted(dropped_sample_)) std::ranges::sort(dropped_sample_);
+    coverage.unswept = true;
+    coverage.unswept_sample += dropped_sample_.size();
+}
+
+void Search::sweep(Coverage& coverage) const {
+    if (!coverage.unswept) return;
+    const auto keep_if = [](std::vector<std::int32_t>& examples, const auto& is_kept) {
+        std::size_t kept = 0;
+        for (const std::int32_t example : examples) {
+            examples[kept] = example;
+            kept += is_kept(static_cast<std::size_t>(example)) ? 1 : 0;
+        }
+        examples.resize(kept);
+    };
+    keep_if(coverage.all, [&](std::size_t example) { return dropped_[example] == 0; });
+    keep_if(coverage.sample, [&](std::size_t example) { return coverage.sampled[example] != 0; });
+    coverage.unswept = false;
+    coverage.unswept_sample = 0;
+}
+
+void Search::filter(Coverage& coverage, const Column& column, const Kept& keeps) {
     std::size_t kept = 0, dropped = 0;
     const auto keep_unless = [&](std::uint8_t drop, std::int32_t example) {
         coverage.all[kept] = example;
@@ -111,7 +159,6 @@ void Search::restrict(Coverage& coverage, const Condition& condition, const Grad
     }
     coverage.sample.resize(kept);
     dropped_sample_.resize(dropped);
-    drop_from_total(coverage, dropped_sample_, gradients, interrupt);
     for (const std::int32_t example : dropped_sample_) coverage.sampled[static_cast<std::size_t>(example)] = 0;
 }
 

@@ -108,7 +108,7 @@ void Search::rule_out(const Task& task, const std::vector<Place>& places,
         return;
     }
     bounds_skipped_ = 0;
-    const std::size_t count = task.coverage.sample.size();
+    const std::size_t count = task.coverage.sample_size();
     std::vector<std::size_t> suitable;
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (Listing::counting_pays(column(places[i]), count)) suitable.push_back(i);
@@ -136,7 +136,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
                            std::vector<FeatureCandidates>& candidates) {
     const Coverage& coverage = task.coverage;
     const std::size_t size = packed_rows_.tiles().size;
-    const std::size_t count = coverage.sample.size();
+    const std::size_t count = coverage.sample_size();
     const std::size_t chunk = std::min(count, packed_rows_.capacity());
     std::vector<std::size_t> suitable;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -236,7 +236,7 @@ void Search::screen_packed(const Task& task, const std::vector<Place>& places,
 void Search::screen_blocks(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates) {
     constexpr std::size_t kMostSkipped = 63;
     const Coverage& coverage = task.coverage;
-    const std::size_t count = coverage.sample.size();
+    const std::size_t count = coverage.sample_size();
     std::vector<std::size_t> suitable;
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (!candidates[i].screened && BlockedFeature::pays(column(places[i]), count)) suitable.push_back(i);

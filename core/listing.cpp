@@ -30,9 +30,9 @@ struct CountedPlace {
 
 }  // namespace
 
-void Listing::collect(const Column& column, const std::vector<std::int32_t>& sample,
+void Listing::collect(const Column& column, const std::vector<std::int32_t>& sample, std::size_t covered,
                       const std::vector<std::uint8_t>& sampled, const std::vector<std::uint32_t>& multiplicity) {
-    const bool by_marking = cheaper_to_mark(column, sample.size());
+    const bool by_marking = cheaper_to_mark(column, covered);
     if (column.counted() && !by_marking) {
         list_by_counting(column, sample);
     } else {
@@ -44,9 +44,9 @@ void Listing::collect(const Column& column, const std::vector<std::int32_t>& sam
         for (const std::int32_t example : column.missing) {
             if (sampled[static_cast<std::size_t>(example)] != 0) example_.push_back(example);
         }
-        find_groups(column, sample.size());
+        find_groups(column, covered);
     }
-    count_splits(column, static_cast<std::uint32_t>(sample.size()), static_cast<std::uint32_t>(missing().size()));
+    count_splits(column, static_cast<std::uint32_t>(covered), static_cast<std::uint32_t>(missing().size()));
     count_coverage(sample, multiplicity);
 }
 

@@ -40,9 +40,10 @@ public:
         std::uint32_t count;
     };
 
-    // sample: covered examples, ascending; sampled: by example, 1 for these and 0 for others; multiplicity: by example,
-    // what it counts for where coverage is counted, or empty if that is 1 for all.
-    void collect(const Column& column, const std::vector<std::int32_t>& sample,
+    // sample: covered examples, ascending; only their number `covered` needs to be right unless the feature has the rank of
+    // every example; sampled: by example, 1 for these and 0 for others; multiplicity: by example, what it counts for where
+    // coverage is counted, or empty if that is 1 for all.
+    void collect(const Column& column, const std::vector<std::int32_t>& sample, std::size_t covered,
                  const std::vector<std::uint8_t>& sampled, const std::vector<std::uint32_t>& multiplicity);
 
     // The same without the examples themselves, from their numbers by rank; the last number counts those without a value.

@@ -93,11 +93,12 @@ std::optional<Search::Winner> Search::best_candidate(const Task& task, const std
     return std::nullopt;
 }
 
-std::optional<Search::Refinement> Search::refine(const Coverage& coverage, const Gradients& gradients,
+std::optional<Search::Refinement> Search::refine(Coverage& coverage, const Gradients& gradients,
                                                  const std::vector<std::int32_t>& features, QualityRange incumbent,
                                                  double root_noise, Interrupt& interrupt) {
     places_.clear();
     for (const std::int32_t feature : features) places_.push_back({feature, Missing::dropped});
+    if (coverage.unswept && needs_sample(places_, coverage.sample_size())) sweep(coverage);
     const Task task = start(coverage, gradients, places_, incumbent, root_noise, interrupt);
     const auto winner = best_candidate(task, places_, candidates_);
     if (!winner) return std::nullopt;
@@ -172,10 +173,7 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
     reached_ = 0.0f;
     const auto is_numeric = [&](const Place& place) { return !column(place).nominal; };
     few_numeric_ = std::ranges::count_if(places, is_numeric) < static_cast<std::ptrdiff_t>(kShortLists);
-    const std::size_t sampled = coverage.sample.size();
-    if (!sample_rows_.filled() && sample_rows_.possible(sampled) && std::ranges::any_of(places, [&](const Place& place) {
-            return SampleRows::useful(column(place), sampled);
-        })) {
+    if (needs_sample_rows(places, coverage.sample_size())) {
         const ActivityScope summing(activity(), Activity::summing);
         sample_rows_.fill(gradients, coverage.weights, coverage.sample, pool_, interrupt);
     }
@@ -183,6 +181,16 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
     anchored_ = form_.with_slack && anchor_.prepare(coverage.total, kNoise * coverage.weight, interrupt);
     if (!incumbent.is_exact() && anchored_ && anchor_.head() != nullptr) incumbent = {anchor_.quality(), anchor_.quality()};
     return {coverage, gradients, incumbent, root_noise, interrupt, kept_, reached_};
+}
+
+bool Search::needs_sample_rows(const std::vector<Place>& places, std::size_t sampled) const {
+    return !sample_rows_.filled() && sample_rows_.possible(sampled) &&
+           std::ranges::any_of(places, [&](const Place& place) { return SampleRows::useful(column(place), sampled); });
+}
+
+bool Search::needs_sample(const std::vector<Place>& places, std::size_t sampled) const {
+    return needs_sample_rows(places, sampled) ||
+           std::ranges::any_of(places, [&](const Place& place) { return !column(place).rank_of.empty(); });
 }
 
 // Positions of the features such that threads get the most work first, and little is left when the first one runs dry.
@@ -310,7 +318,7 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
         candidates[i].reset();
         left.push_back({i, column(places[i]).listed()});
     }
-    cut(left, !Screening::walks_several(form_, settings_, task.coverage.sample.size()));
+    cut(left, !Screening::walks_several(form_, settings_, task.coverage.sample_size()));
     second_pieces_.resize(pool_.in_use() > 1 ? places.size() : 0);
     for (const auto& [place, piece] : parts_) {
         if (piece.number > 0) second_pieces_[place].reset();

@@ -59,7 +59,12 @@ struct Coverage : Region {
     std::vector<std::uint8_t> sampled;  // by example; 1 for what is in `sample`, else 0
     // By example: how many of its tickets are in the sample; empty if every example has but one. For trees only.
     std::vector<std::uint32_t> multiplicity;
+    // Examples that no longer belong to `sample`, and some to `all`, may be in the lists still, until these are swept: see
+    // `restrict`.
+    bool unswept = false;
+    std::size_t unswept_sample = 0;  // how many of `sample`
 
+    std::size_t sample_size() const { return sample.size() - unswept_sample; }
     std::size_t count(const std::vector<std::int32_t>& examples) const {
         if (multiplicity.empty()) return examples.size();
         std::size_t counted = 0;
@@ -129,7 +134,7 @@ public:
         Condition condition;
         QualityRange quality;
     };
-    std::optional<Refinement> refine(const Coverage& coverage, const Gradients& gradients,
+    std::optional<Refinement> refine(Coverage& coverage, const Gradients& gradients,
                                      const std::vector<std::int32_t>& features, QualityRange incumbent,
                                      double root_noise, Interrupt& interrupt);
 
@@ -156,8 +161,11 @@ public:
     void begin_rule(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt);
     // Sums up the sample of a region; weights: by example.
     void sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients, Interrupt& interrupt);
-    // Restricts the coverage to the examples that satisfy the condition.
+    // Restricts the coverage to the examples that satisfy the condition. What a sparse feature drops is only marked if that
+    // is less than what it keeps: the lists of a sample that has hardly shrunk take longer to go through than all else.
     void restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients, Interrupt& interrupt);
+    // Takes what is marked as dropped out of the lists.
+    void sweep(Coverage& coverage) const;
 
 private:
     // Lists that stay where they are while more of them are made, and their memory for later searches.
@@ -264,6 +272,12 @@ private:
                                          const std::vector<FeatureCandidates>& candidates) const;
     std::optional<Winner> only_possible(double limit, const std::vector<FeatureCandidates>& candidates) const;
     const Column& column(const Place& place) const { return columns_.features[static_cast<std::size_t>(place.feature)]; }
+    class Kept;
+    void filter(Coverage& coverage, const Column& column, const Kept& keeps);
+    void mark(Coverage& coverage, const Column& column, const Kept& keeps);
+    bool needs_sample_rows(const std::vector<Place>& places, std::size_t sampled) const;
+    // Whether a search among these features goes through the list of the sample, not only through those of the features.
+    bool needs_sample(const std::vector<Place>& places, std::size_t sampled) const;
     void drop_from_total(Coverage& coverage, const std::vector<std::int32_t>& dropped, const Gradients& gradients,
                          Interrupt& interrupt);
     // What is reached so far: a candidate must be as good to be the best.
@@ -399,7 +413,7 @@ private:
     alignas(kApart) std::atomic<float> reached_{0.0f};
     alignas(kApart) SampleRows sample_rows_;
     bool few_numeric_ = false;  // too few features of a search for leaps along several lists at once
-    std::vector<std::uint8_t> dropped_;  // by example, while a coverage is restricted
+    std::vector<std::uint8_t> dropped_;  // by example that is in the list of all: 1 if it is no longer covered
     std::vector<std::int32_t> dropped_sample_;
     ResidualBounds residual_bounds_;
     std::vector<RankHistogram> histograms_;  // by place
