@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +239,30 @@ def test_words_among_numbers(label_bins: float | None, weighted: bool) -> None:
     assert_same_rules(model.rules_, rules)
     used = {condition.feature < 3 for rule in model.rules_ for condition in rule.conditions}
     assert used == {False, True}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    "parameters",
+    [{"label_bins": None}, {"label_bins": 2}, {"loss": "label_logistic"}],
+    ids=["none", "2", "label-wise"],
+)
+@pytest.mark.parametrize("n_labels", [5, 40])
+def test_searches_of_words_before_and_after_numbers(
+    parameters: dict[str, Any], n_labels: int, n_jobs: int
+) -> None:
+    """What words drop is only marked until somebody goes through the lists of what is covered."""
+    X, Y = word_problem(seed=11, n=200, n_labels=n_labels)
+    rng = np.random.default_rng(12)
+    X[:, :12] = (rng.normal(size=(len(X), 12)) + Y[:, [0]]).round(1)
+    model, rules = fit_both(X, Y, None, n_rules=25, max_features=2, n_jobs=n_jobs, **parameters)
+    assert_same_rules(model.rules_, rules)
+    orders = {
+        (before.feature < 12, after.feature < 12)
+        for rule in model.rules_
+        for before, after in pairwise(rule.conditions)
+    }
+    assert len(orders) == 4
 
 
 @pytest.mark.parametrize("name", ["slashdot", "eukaryote-go"])
