@@ -311,29 +311,29 @@ void Booster::draw_sample(std::uint64_t attempt) {
         return;
     }
     constexpr std::size_t kTogether = 1024;
-    std::uint32_t drawn[kTogether];
+    std::uint32_t tickets_drawn[kTogether];
     const Stream stream(settings_.seed, attempt, kBootstrapPurpose);
     const std::size_t tickets = tickets_.empty() ? examples : tickets_.size();
-    coverage_.weights.assign(examples, 0.0);
+    // Counted in small integers: at a million examples as many of them as possible should stay in the cache.
+    times_drawn_.assign(examples, 0);
     for (std::size_t begin = 0; begin < tickets; begin += kTogether) {
         const std::size_t count = std::min(kTogether, tickets - begin);
-        active_kernels().draw(stream.key(), begin, count, static_cast<std::uint32_t>(tickets), drawn);
+        active_kernels().draw(stream.key(), begin, count, static_cast<std::uint32_t>(tickets), tickets_drawn);
         if (tickets_.empty()) {
-            for (std::size_t i = 0; i < count; ++i) coverage_.weights[drawn[i]] += 1.0;
+            for (std::size_t i = 0; i < count; ++i) ++times_drawn_[tickets_drawn[i]];
         } else {
-            for (std::size_t i = 0; i < count; ++i) {
-                coverage_.weights[static_cast<std::size_t>(tickets_[drawn[i]])] += 1.0;
-            }
+            for (std::size_t i = 0; i < count; ++i) ++times_drawn_[static_cast<std::size_t>(tickets_[tickets_drawn[i]])];
         }
     }
+    coverage_.weights.resize(examples);
     coverage_.sample.resize(examples);
     coverage_.sampled.resize(examples);
     std::size_t sampled = 0;
     for (std::size_t n = 0; n < examples; ++n) {
-        const std::uint8_t in_sample = coverage_.weights[n] > 0.0 ? 1 : 0;
+        const std::uint8_t in_sample = times_drawn_[n] > 0 ? 1 : 0;
         coverage_.sample[sampled] = static_cast<std::int32_t>(n);
         coverage_.sampled[n] = in_sample;
-        coverage_.weights[n] *= ticket_weights_[n];
+        coverage_.weights[n] = static_cast<double>(times_drawn_[n]) * ticket_weights_[n];
         sampled += in_sample;
     }
     coverage_.sample.resize(sampled);

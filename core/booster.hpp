@@ -121,6 +121,7 @@ private:
     std::vector<std::size_t> swapped_;  // while features are drawn
     std::vector<std::int32_t> drawn_;
     Coverage coverage_;  // of the rule that is being learned; kept for its memory
+    std::vector<std::uint32_t> times_drawn_;  // by example: how often it was drawn
     Search search_;
     std::optional<Profiler> profiler_;
 };
