@@ -111,7 +111,7 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
         }
     } else {
         out.quality.assign(2 * listing.splits(), kInfinity);
-        scan_exactly(task, scratch, pairs(), nullptr, out);
+        scan_exactly(task, scratch, listing.pairs(), nullptr, out, piece);
     }
 }
 
