@@ -4,12 +4,14 @@
 Usage: threads.py [--data yeast reuters-k500 bibtex] [--variants none 0.04 label-wise] [--repeats 5]
 
 One and two threads take turns on the same data, with as many rules as one thread learns in a few
-seconds. Prints a Markdown table of medians. Ends with an error if any two models differ in a single
-bit. The machine must have two processors to itself: a column tells how much of them two threads
-got, and roofline.py what two processors of this machine are worth compared with one. The last
-column tells how far apart they are: nanoseconds until one has an answer from the other, the least
-and the most of what was measured before each training with several threads. On a virtual machine
-that may change from one minute to the next, and what two threads gain changes with it.
+seconds; who goes first alternates. Prints a Markdown table of medians: of the times, and of the
+ratios of trainings that follow one another, as others on the machine slow down both. Ends with an
+error if any two models differ in a single bit. The machine must have two processors to itself: a
+column tells how much of them two threads got, and roofline.py what two processors of this machine
+are worth compared with one. The last column tells how far apart they are: nanoseconds until one has
+an answer from the other, the least and the most of what was measured before each training with
+several threads. On a virtual machine that may change from one minute to the next, and what two
+threads gain changes with it.
 """
 
 from __future__ import annotations
@@ -139,22 +141,25 @@ def measure(
     n_rules = args.rules or rules_for(data, args.seconds, variant, args.sparse)
     runs: dict[int, list[Run]] = {1: [], args.threads: []}
     distances = []
-    for _ in range(args.repeats):
-        for threads, finished in runs.items():
+    for number in range(args.repeats):
+        for threads in sorted(runs, reverse=number % 2 == 1):
             if threads > 1:
                 distances.append(distance())
-            finished.append(train(data, n_rules, threads, variant, args.sparse))
+            runs[threads].append(train(data, n_rules, threads, variant, args.sparse))
+        for threads, finished in runs.items():
             found = difference(runs[1][0].rules, finished[-1].rules)
             if found:
                 sys.exit(
                     f"{data.name}, {variant}: models of 1 and {threads} threads differ: {found}"
                 )
     one, more = runs.values()
-    rules = [median(run.rule_seconds for run in finished) for finished in (one, more)]
-    fit = [median(run.fit_seconds for run in finished) for finished in (one, more)]
+    seconds = [median(run.rule_seconds for run in finished) for finished in (one, more)]
+    pairs = list(zip(one, more, strict=True))
+    rules = median(a.rule_seconds / b.rule_seconds for a, b in pairs)
+    fit = median(a.fit_seconds / b.fit_seconds for a, b in pairs)
     return (
-        f"| {data.name} | {variant} | {n_rules} | {rules[0]:.3f} | {rules[1]:.3f} "
-        f"| {rules[0] / rules[1]:.2f} | {fit[0] / fit[1]:.2f} | yes "
+        f"| {data.name} | {variant} | {n_rules} | {seconds[0]:.3f} | {seconds[1]:.3f} "
+        f"| {rules:.2f} | {fit:.2f} | yes "
         f"| {median(run.processors for run in more):.2f} "
         f"| {min(distances):.0f} to {max(distances):.0f} |"
     )
