@@ -64,8 +64,8 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
     if (profiled) profiler_.emplace(search_.activity());
     if (settings_.separate_labels()) {
         label_scores_ = LabelScores(labels, labels_count_);
-        std::vector<std::size_t> all(labels_count_);
-        std::iota(all.begin(), all.end(), std::size_t{0});
+        std::vector<ChangedLabel> all;
+        for (std::size_t k = 0; k < labels_count_; ++k) all.push_back({k, LabelScores::nothing()});
         update_label_gradients(everything_, all);
         return;
     }
@@ -151,9 +151,21 @@ void Booster::start_gradients(Interrupt& interrupt) {
 
 std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt& interrupt) {
     ThreadTrial::Round round(trial_, pool_);
-    draw_sample(attempt);
+    if (drawn_attempt_ == attempt) {
+        std::swap(coverage_, drawn_coverage_);
+    } else {
+        draw_sample(attempt, coverage_);
+    }
+    drawn_attempt_.reset();
     Coverage& coverage = coverage_;
     search_.begin_rule(coverage, gradients_, interrupt);
+    if (settings_.bootstrap && pool_.in_use() > 1) {
+        const auto draw_next = [this, attempt] {
+            draw_sample(attempt + 1, drawn_coverage_);
+            drawn_attempt_ = attempt + 1;
+        };
+        search_.also({.is_short = false, .run = draw_next});
+    }
     const double root_noise = kNoise * coverage.weight;
     std::vector<Condition> conditions;
     QualityRange quality{0.0, 0.0};
@@ -166,10 +178,10 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
         conditions.push_back(refinement->condition);
         quality = refinement->quality;
         noise = kNoise * coverage.weight;
-        search_.restrict(coverage, refinement->condition, gradients_, interrupt);
+        search_.restrict(coverage, *refinement, gradients_, interrupt);
     }
     if (conditions.empty()) return std::nullopt;
-    search_.sweep(coverage);
+    search_.complete(coverage);
     double gained = 0.0;
     LearnedRule rule{std::move(conditions), rule_head(coverage, noise, gained, interrupt), coverage.all.size()};
     for (double& score : rule.head) score *= settings_.learning_rate;
@@ -180,7 +192,7 @@ std::optional<LearnedRule> Booster::learn_rule(std::uint64_t attempt, Interrupt&
 
 std::optional<LearnedTree> Booster::learn_tree(std::uint64_t attempt, Interrupt& interrupt) {
     ThreadTrial::Round round(trial_, pool_);
-    draw_sample(attempt);
+    draw_sample(attempt, coverage_);
     TreeGrower grower(search_, settings_, gradients_, coverage_, interrupt,
                       [&](std::size_t node) {
                           round.count_search();
@@ -296,18 +308,18 @@ void Booster::copy_scores(std::size_t example, double* out) const {
     }
 }
 
-void Booster::draw_sample(std::uint64_t attempt) {
+void Booster::draw_sample(std::uint64_t attempt, Coverage& out) {
     const std::size_t examples = columns_->examples;
-    coverage_.all = everything_;
+    out.all = everything_;
     if (!settings_.bootstrap) {
         if (settings_.subsample < 1.0) {
-            draw_subsample(attempt);
+            draw_subsample(attempt, out);
         } else {
-            coverage_.sample = everything_;
-            coverage_.weights = weights_;
-            coverage_.sampled.assign(examples, 1);
+            out.sample = everything_;
+            out.weights = weights_;
+            out.sampled.assign(examples, 1);
         }
-        if (settings_.trees && !tickets_.empty()) count_tickets();
+        if (settings_.trees && !tickets_.empty()) count_tickets(out);
         return;
     }
     constexpr std::size_t kTogether = 1024;
@@ -325,46 +337,46 @@ void Booster::draw_sample(std::uint64_t attempt) {
             for (std::size_t i = 0; i < count; ++i) ++times_drawn_[static_cast<std::size_t>(tickets_[tickets_drawn[i]])];
         }
     }
-    coverage_.weights.resize(examples);
-    coverage_.sample.resize(examples);
-    coverage_.sampled.resize(examples);
+    out.weights.resize(examples);
+    out.sample.resize(examples);
+    out.sampled.resize(examples);
     std::size_t sampled = 0;
     for (std::size_t n = 0; n < examples; ++n) {
         const std::uint8_t in_sample = times_drawn_[n] > 0 ? 1 : 0;
-        coverage_.sample[sampled] = static_cast<std::int32_t>(n);
-        coverage_.sampled[n] = in_sample;
-        coverage_.weights[n] = static_cast<double>(times_drawn_[n]) * ticket_weights_[n];
+        out.sample[sampled] = static_cast<std::int32_t>(n);
+        out.sampled[n] = in_sample;
+        out.weights[n] = static_cast<double>(times_drawn_[n]) * ticket_weights_[n];
         sampled += in_sample;
     }
-    coverage_.sample.resize(sampled);
+    out.sample.resize(sampled);
 }
 
 // Without replacement: what the first steps of a shuffle bring to the front.
-void Booster::draw_subsample(std::uint64_t attempt) {
+void Booster::draw_subsample(std::uint64_t attempt, Coverage& out) {
     const std::size_t examples = columns_->examples;
     std::vector<std::int32_t> shuffled = tickets_.empty() ? everything_ : tickets_;
     const double share = settings_.subsample * static_cast<double>(shuffled.size());
     const auto wanted = std::max<std::size_t>(static_cast<std::size_t>(share + 0.5), 1);
     const Stream stream(settings_.seed, attempt, kBootstrapPurpose);
-    coverage_.sampled.assign(examples, 0);
-    coverage_.weights.assign(examples, 0.0);
+    out.sampled.assign(examples, 0);
+    out.weights.assign(examples, 0.0);
     for (std::size_t i = 0; i < wanted; ++i) {
         std::swap(shuffled[i], shuffled[i + stream.below(i, shuffled.size() - i)]);
         const auto example = static_cast<std::size_t>(shuffled[i]);
-        coverage_.sampled[example] = 1;
-        coverage_.weights[example] += ticket_weights_[example];
+        out.sampled[example] = 1;
+        out.weights[example] += ticket_weights_[example];
     }
-    coverage_.sample.clear();
+    out.sample.clear();
     for (std::size_t n = 0; n < examples; ++n) {
-        if (coverage_.sampled[n] != 0) coverage_.sample.push_back(static_cast<std::int32_t>(n));
+        if (out.sampled[n] != 0) out.sample.push_back(static_cast<std::int32_t>(n));
     }
 }
 
-void Booster::count_tickets() {
-    coverage_.multiplicity.assign(columns_->examples, 0);
-    for (const std::int32_t example : coverage_.sample) {
+void Booster::count_tickets(Coverage& out) const {
+    out.multiplicity.assign(columns_->examples, 0);
+    for (const std::int32_t example : out.sample) {
         const auto n = static_cast<std::size_t>(example);
-        coverage_.multiplicity[n] = static_cast<std::uint32_t>(std::lround(coverage_.weights[n] / ticket_weights_[n]));
+        out.multiplicity[n] = static_cast<std::uint32_t>(std::lround(out.weights[n] / ticket_weights_[n]));
     }
 }
 

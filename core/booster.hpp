@@ -77,9 +77,9 @@ private:
     double loss_at(const std::vector<double>& scores) const;
     template <typename CopyScores>
     double mean_loss_of(const CopyScores& copy_scores_of) const;
-    void draw_sample(std::uint64_t attempt);  // into coverage_
-    void draw_subsample(std::uint64_t attempt);
-    void count_tickets();  // those of the sample
+    void draw_sample(std::uint64_t attempt, Coverage& out);
+    void draw_subsample(std::uint64_t attempt, Coverage& out);
+    void count_tickets(Coverage& out) const;  // those of the sample
     std::vector<double> rule_head(const Coverage& coverage, double noise, double& quality, Interrupt& interrupt);
     double gain(double quality, double step) const;
     // Valid until the next draw.
@@ -91,7 +91,11 @@ private:
     };
     void add_heads(const std::vector<ScoredRegion>& regions, Interrupt& interrupt);
     void add_head(const ScoredRegion& region, bool only, bool anew);
-    void update_label_gradients(const std::vector<std::int32_t>& covered, const std::vector<std::size_t>& labels);
+    struct ChangedLabel {
+        std::size_t label;
+        LabelScores::Addition addition;
+    };
+    void update_label_gradients(const std::vector<std::int32_t>& covered, const std::vector<ChangedLabel>& changed);
     void update_set_gradients(const std::vector<std::int32_t>& covered, const AlignedVector& head, bool anew);
     void find_differences(std::int32_t example);
     void copy_gradients(std::span<const std::int32_t> examples, std::size_t label, double* out) const;
@@ -121,6 +125,9 @@ private:
     std::vector<std::size_t> swapped_;  // while features are drawn
     std::vector<std::int32_t> drawn_;
     Coverage coverage_;  // of the rule that is being learned; kept for its memory
+    // Of the attempt that is likely to come next, drawn in passing while threads share the search before.
+    Coverage drawn_coverage_;
+    std::optional<std::uint64_t> drawn_attempt_;
     std::vector<std::uint32_t> times_drawn_;  // by example: how often it was drawn
     Search search_;
     std::optional<Profiler> profiler_;

@@ -343,10 +343,6 @@ private:
 
 }  // namespace
 
-std::int32_t Column::last_rank_up_to(double threshold) const {
-    return static_cast<std::int32_t>(std::upper_bound(high().begin(), high().end(), threshold) - high().begin()) - 1;
-}
-
 template <typename T>
 Columns columns_from_dense(const DenseMatrix<T>& matrix, std::span<const std::uint8_t> nominal, std::size_t max_bins,
                            ThreadPool& pool, Interrupt& interrupt) {

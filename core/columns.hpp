@@ -40,7 +40,12 @@ struct Column {
     std::size_t listed() const { return counted() ? rank_of.size() - missing.size() : example.size(); }
     const std::vector<double>& high() const { return binned ? binned_high : low; }
     // The largest rank that satisfies "<= threshold", or -1.
-    std::int32_t last_rank_up_to(double threshold) const;
+    std::int32_t last_rank_up_to(double threshold) const { return last_rank_up_to(threshold, 0, ranks()); }
+    // The same where it is known of all but a few ranks whether they do: those before do, those behind do not.
+    std::int32_t last_rank_up_to(double threshold, std::size_t first, std::size_t behind) const {
+        const double* const values = high().data();
+        return static_cast<std::int32_t>(std::upper_bound(values + first, values + behind, threshold) - values) - 1;
+    }
 };
 
 struct Columns {

@@ -1,5 +1,6 @@
 // What a rule or a node covers: its sums, and what is left of it when a condition is added.
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -12,6 +13,16 @@ namespace {
 bool has_shrunk(double weight, double summed_weight) {
     constexpr double kMostShrinking = 16.0;
     return kMostShrinking * weight < summed_weight;
+}
+
+template <typename IsKept>
+void keep_if(std::vector<std::int32_t>& examples, const IsKept& is_kept) {
+    std::size_t kept = 0;
+    for (const std::int32_t example : examples) {
+        examples[kept] = example;
+        kept += is_kept(static_cast<std::size_t>(example)) ? 1 : 0;
+    }
+    examples.resize(kept);
 }
 
 }  // namespace
@@ -46,8 +57,10 @@ void Search::sum_up(Region& region, const std::vector<double>& weights, const Gr
 
 void Search::begin_rule(Coverage& coverage, const Gradients& gradients, Interrupt& interrupt) {
     sample_rows_.forget();
-    coverage.unswept = false;
+    errands_.clear();
+    coverage.unswept_all = false;
     coverage.unswept_sample = 0;
+    coverage.unfiltered = {};
     std::fill(dropped_.begin(), dropped_.end(), 0);
     sum_up(coverage, coverage.weights, gradients, interrupt);
 }
@@ -73,7 +86,7 @@ void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>
     const ActivityScope summing(activity(), Activity::summing);
     const double weight = total_weight(coverage.weights, dropped);
     if (has_shrunk(coverage.weight - weight, coverage.summed_weight) || dropped.size() >= coverage.sample_size()) {
-        sweep(coverage);
+        sweep_sample(coverage);
         sum_up(coverage, coverage.weights, gradients, interrupt);
         return;
     }
@@ -81,15 +94,25 @@ void Search::drop_from_total(Coverage& coverage, const std::vector<std::int32_t>
     coverage.weight -= weight;
 }
 
-void Search::restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients,
+void Search::restrict(Coverage& coverage, const Refinement& refinement, const Gradients& gradients,
                       Interrupt& interrupt) {
+    const auto& [condition, split, quality] = refinement;
     const Column& column = columns_.features[static_cast<std::size_t>(condition.feature)];
-    const Kept keeps(column.last_rank_up_to(condition.value), condition.op);
+    const std::int32_t last =
+        column.nominal ? split.below
+                       : column.last_rank_up_to(condition.value, static_cast<std::size_t>(split.below) + 1,
+                                                static_cast<std::size_t>(split.above));
+    const Kept keeps(last, condition.op);
     if (column.rank_of.empty() && keeps.drops(column.implicit_rank) == 0) {
         mark(coverage, column, keeps);
     } else {
-        sweep(coverage);
+        sweep_sample(coverage);
         filter(coverage, column, keeps);
+    }
+    if (!column.rank_of.empty()) {
+        filter_all(coverage);  // what has not been seen to yet, if anything
+        coverage.unfiltered = {&column, last, condition.op};
+        also({.is_short = true, .run = [&coverage] { filter_all(coverage); }});
     }
     drop_from_total(coverage, dropped_sample_, gradients, interrupt);
 }
@@ -105,61 +128,82 @@ void Search::mark(Coverage& coverage, const Column& column, const Kept& keeps) {
         if (keeps.drops(column.rank[i]) != 0) drop(column.example[i]);
     }
     for (const std::int32_t example : column.missing) drop(example);
-    // Sums are always formed in this order, so that they are the same in every bit.
-    if (!std::ranges::is_sorted(dropped_sample_)) std::ranges::sort(dropped_sample_);
-    coverage.unswept = true;
+    sort_dropped();
+    coverage.unswept_all = true;
     coverage.unswept_sample += dropped_sample_.size();
 }
 
-void Search::sweep(Coverage& coverage) const {
-    if (!coverage.unswept) return;
-    const auto keep_if = [](std::vector<std::int32_t>& examples, const auto& is_kept) {
-        std::size_t kept = 0;
-        for (const std::int32_t example : examples) {
-            examples[kept] = example;
-            kept += is_kept(static_cast<std::size_t>(example)) ? 1 : 0;
+// Sums are always formed in this order, so that they are the same in every bit.
+void Search::sort_dropped() {
+    constexpr std::size_t kBits = 64, kWordsPerExample = 2;
+    std::vector<std::int32_t>& examples = dropped_sample_;
+    if (std::ranges::is_sorted(examples)) return;
+    bits_.resize((dropped_.size() + kBits - 1) / kBits, 0);
+    if (bits_.size() > kWordsPerExample * examples.size()) {
+        std::ranges::sort(examples);
+        return;
+    }
+    for (const std::int32_t example : examples) {
+        bits_[static_cast<std::size_t>(example) / kBits] |= std::uint64_t{1} << static_cast<std::size_t>(example) % kBits;
+    }
+    std::size_t sorted = 0;
+    for (std::size_t word = 0; word < bits_.size(); ++word) {
+        for (std::uint64_t bits = std::exchange(bits_[word], 0); bits != 0; bits &= bits - 1) {
+            examples[sorted++] = static_cast<std::int32_t>(word * kBits) + std::countr_zero(bits);
         }
-        examples.resize(kept);
-    };
-    keep_if(coverage.all, [&](std::size_t example) { return dropped_[example] == 0; });
+    }
+}
+
+void Search::sweep_sample(Coverage& coverage) {
+    if (coverage.unswept_sample == 0) return;
     keep_if(coverage.sample, [&](std::size_t example) { return coverage.sampled[example] != 0; });
-    coverage.unswept = false;
     coverage.unswept_sample = 0;
 }
 
+void Search::complete(Coverage& coverage) const {
+    filter_all(coverage);
+    if (!coverage.unswept_all) return;
+    keep_if(coverage.all, [&](std::size_t example) { return dropped_[example] == 0; });
+    coverage.unswept_all = false;
+}
+
+// Of a feature that has the rank of every example, the list of all is left for later.
 void Search::filter(Coverage& coverage, const Column& column, const Kept& keeps) {
-    std::size_t kept = 0, dropped = 0;
-    const auto keep_unless = [&](std::uint8_t drop, std::int32_t example) {
-        coverage.all[kept] = example;
-        kept += 1 - drop;
+    const auto divide = [&](const auto& drops) {
+        dropped_sample_.resize(coverage.sample.size());
+        std::size_t kept = 0, dropped = 0;
+        for (const std::int32_t example : coverage.sample) {
+            const std::uint8_t drop = drops(static_cast<std::size_t>(example));
+            dropped_sample_[dropped] = example;
+            coverage.sample[kept] = example;
+            dropped += drop;
+            kept += 1 - drop;
+        }
+        coverage.sample.resize(kept);
+        dropped_sample_.resize(dropped);
+        for (const std::int32_t example : dropped_sample_) coverage.sampled[static_cast<std::size_t>(example)] = 0;
     };
-    if (column.rank_of.empty()) {  // only listed examples are looked at one by one
-        std::fill(dropped_.begin(), dropped_.end(), keeps.drops(column.implicit_rank));
-        for (std::size_t i = 0; i < column.example.size(); ++i) {
-            dropped_[static_cast<std::size_t>(column.example[i])] = keeps.drops(column.rank[i]);
-        }
-        for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = 1;
-        for (const std::int32_t example : coverage.all) keep_unless(dropped_[static_cast<std::size_t>(example)], example);
-    } else {
-        for (const std::int32_t example : coverage.all) {
-            const std::uint8_t drop = keeps.drops(column.rank_of[static_cast<std::size_t>(example)]);
-            dropped_[static_cast<std::size_t>(example)] = drop;
-            keep_unless(drop, example);
-        }
+    if (!column.rank_of.empty()) {
+        divide([&](std::size_t example) { return keeps.drops(column.rank_of[example]); });
+        return;
     }
-    coverage.all.resize(kept);
-    dropped_sample_.resize(coverage.sample.size());
-    kept = 0;
-    for (const std::int32_t example : coverage.sample) {
-        const std::uint8_t drop = dropped_[static_cast<std::size_t>(example)];
-        dropped_sample_[dropped] = example;
-        coverage.sample[kept] = example;
-        dropped += drop;
-        kept += 1 - drop;
+    // Only listed examples are looked at one by one.
+    complete(coverage);
+    std::fill(dropped_.begin(), dropped_.end(), keeps.drops(column.implicit_rank));
+    for (std::size_t i = 0; i < column.example.size(); ++i) {
+        dropped_[static_cast<std::size_t>(column.example[i])] = keeps.drops(column.rank[i]);
     }
-    coverage.sample.resize(kept);
-    dropped_sample_.resize(dropped);
-    for (const std::int32_t example : dropped_sample_) coverage.sampled[static_cast<std::size_t>(example)] = 0;
+    for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = 1;
+    keep_if(coverage.all, [&](std::size_t example) { return dropped_[example] == 0; });
+    divide([&](std::size_t example) { return dropped_[example]; });
+}
+
+void Search::filter_all(Coverage& coverage) {
+    const auto& [column, last_rank, op] = coverage.unfiltered;
+    if (column == nullptr) return;
+    const Kept keeps(last_rank, op);
+    keep_if(coverage.all, [&](std::size_t example) { return keeps.drops(column->rank_of[example]) == 0; });
+    coverage.unfiltered = {};
 }
 
 void Search::partition(const Division& division, const std::vector<std::int32_t>& examples,

@@ -1,13 +1,13 @@
 #include "label_scores.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 #include "kernels/kernels.hpp"
 
 namespace labelboost {
 namespace {
-
-constexpr std::size_t kMostGroups = 256;
 
 std::size_t at(std::int32_t example) { return static_cast<std::size_t>(example); }
 
@@ -34,33 +34,44 @@ std::int8_t LabelScores::sign(std::size_t example, std::size_t label) const {
     return static_cast<std::int8_t>(labels_[label].sign[labels_[label].group[example]]);
 }
 
-void LabelScores::add(std::size_t label, std::span<const std::int32_t> examples, double score) {
+LabelScores::Addition LabelScores::nothing() {
+    Addition addition{0.0, {}};
+    std::iota(std::begin(addition.target), std::end(addition.target), std::uint8_t{0});
+    return addition;
+}
+
+LabelScores::Addition LabelScores::begin(std::size_t label, std::span<const std::int32_t> covered, double score) {
+    Label& scores = labels_[label];
+    Addition addition{score, {}};
+    if (!scores.grouped() || scores.add_groups(covered, addition)) return addition;
+    scores.drop_unused_groups();
+    if (!scores.add_groups(covered, addition)) scores.ungroup();
+    return addition;
+}
+
+void LabelScores::finish(std::size_t label, std::span<const std::int32_t> part, const Addition& addition) {
     Label& scores = labels_[label];
     if (scores.grouped()) {
-        if (scores.regroup(examples, score)) return;
-        scores.drop_unused_groups();
-        if (scores.regroup(examples, score)) return;
-        scores.ungroup();
+        for (const std::int32_t example : part) scores.group[at(example)] = addition.target[scores.group[at(example)]];
+    } else {
+        for (const std::int32_t example : part) scores.own[at(example)] += addition.score;
     }
-    for (const std::int32_t example : examples) scores.own[at(example)] += score;
 }
 
 // Each group of which some examples are covered gets another one, for these. False, and nothing done, if that would be
 // too many.
-bool LabelScores::Label::regroup(std::span<const std::int32_t> examples, double added) {
-    bool covered[kMostGroups] = {};
-    for (const std::int32_t example : examples) covered[group[at(example)]] = true;
+bool LabelScores::Label::add_groups(std::span<const std::int32_t> covered, Addition& addition) {
+    bool any_covered[kMostGroups] = {};
+    for (const std::int32_t example : covered) any_covered[group[at(example)]] = true;
     const std::size_t groups = score.size();
-    const auto more = static_cast<std::size_t>(std::count(covered, covered + groups, true));
+    const auto more = static_cast<std::size_t>(std::count(any_covered, any_covered + groups, true));
     if (groups + more > kMostGroups) return false;
-    std::uint8_t target[kMostGroups] = {};
     for (std::size_t g = 0; g < groups; ++g) {
-        if (!covered[g]) continue;
-        target[g] = static_cast<std::uint8_t>(score.size());
-        score.push_back(score[g] + added);
+        if (!any_covered[g]) continue;
+        addition.target[g] = static_cast<std::uint8_t>(score.size());
+        score.push_back(score[g] + addition.score);
         sign.push_back(sign[g]);
     }
-    for (const std::int32_t example : examples) group[at(example)] = target[group[at(example)]];
     return true;
 }
 

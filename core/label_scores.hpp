@@ -12,13 +12,23 @@ namespace labelboost {
 // label, an example has the number of its group, a byte, and the exponentials of a gradient are computed by group.
 class LabelScores {
 public:
+    static constexpr std::size_t kMostGroups = 256;
+
     LabelScores() = default;
     // relevant: examples x labels, 0 or 1; all scores are 0.
     LabelScores(std::span<const std::uint8_t> relevant, std::size_t labels);
 
     double score(std::size_t example, std::size_t label) const;
     std::int8_t sign(std::size_t example, std::size_t label) const;  // +1: relevant, -1: not
-    void add(std::size_t label, std::span<const std::int32_t> examples, double score);
+    // Adds a score to all examples that are covered. First `begin`, then `finish` for parts of the examples, which different
+    // threads may see to.
+    struct Addition {
+        double score;
+        std::uint8_t target[kMostGroups];  // by group: the one for those of its examples that are covered
+    };
+    static Addition nothing();
+    Addition begin(std::size_t label, std::span<const std::int32_t> covered, double score);
+    void finish(std::size_t label, std::span<const std::int32_t> part, const Addition& addition);
     // out[i] = the gradient of the label-wise loss for examples[i]
     void gradients(std::size_t label, std::span<const std::int32_t> examples, double* out) const;
 
@@ -29,7 +39,7 @@ private:
         std::vector<double> own;          // scores by example, once there are too many for groups
 
         bool grouped() const { return own.empty(); }
-        bool regroup(std::span<const std::int32_t> examples, double added);
+        bool add_groups(std::span<const std::int32_t> covered, Addition& addition);
         void drop_unused_groups();
         void ungroup();
     };

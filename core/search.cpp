@@ -98,11 +98,13 @@ std::optional<Search::Refinement> Search::refine(Coverage& coverage, const Gradi
                                                  double root_noise, Interrupt& interrupt) {
     places_.clear();
     for (const std::int32_t feature : features) places_.push_back({feature, Missing::dropped});
-    if (coverage.unswept && needs_sample(places_, coverage.sample_size())) sweep(coverage);
+    if (coverage.unswept_sample > 0 && needs_sample(places_, coverage.sample_size())) sweep_sample(coverage);
     const Task task = start(coverage, gradients, places_, incumbent, root_noise, interrupt);
     const auto winner = best_candidate(task, places_, candidates_);
     if (!winner) return std::nullopt;
-    return Refinement{condition(task, places_[winner->place], *winner), winner->quality};
+    const Place& place = places_[winner->place];
+    const Split where = split(task, place, *winner);
+    return Refinement{condition(place, where, winner->position), where, winner->quality};
 }
 
 std::optional<Search::Division> Search::divide(const Coverage& coverage, const Gradients& gradients,
@@ -118,8 +120,9 @@ std::optional<Search::Division> Search::divide(const Coverage& coverage, const G
     if (!winner) return std::nullopt;
     const Place& place = places_[winner->place];
     const AlignedVector& quality = candidates_[winner->place].quality;
-    Division division{condition(task, place, {winner->place, 2 * winner->position, {}}), place.missing == Missing::left, false,
-                      quality[2 * winner->position], quality[2 * winner->position + 1]};
+    const std::size_t left = 2 * winner->position;
+    Division division{condition(place, split(task, place, {winner->place, left, {}}), left), place.missing == Missing::left,
+                      false, quality[left], quality[left + 1]};
     division.missing_seen = !scratch_[0].listing->missing().empty();
     return division;
 }
@@ -135,7 +138,7 @@ double Search::quality(const Region& region, Interrupt& interrupt) {
     return quality;
 }
 
-Condition Search::condition(const Task& task, const Place& place, const Winner& winner) {
+Split Search::split(const Task& task, const Place& place, const Winner& winner) {
     const Column& column = this->column(place);
     if (candidates_[winner.place].by_rank) {
         const auto below = static_cast<std::int32_t>(winner.position / 2);
@@ -145,14 +148,17 @@ Condition Search::condition(const Task& task, const Place& place, const Winner& 
         const auto behind = std::ranges::upper_bound(column.rank, below) - column.rank.begin();
         const auto next = std::find_if(column.example.begin() + behind, column.example.end(), is_sampled);
         const std::int32_t above = column.rank[static_cast<std::size_t>(next - column.example.begin())];
-        return {place.feature, winner.position % 2 == 0 ? Operator::less_equal : Operator::greater,
-                threshold(column, {below, above})};
+        return {below, above};
     }
     Scratch& scratch = scratch_[0];
     scratch.place = winner.place;
     list_wanted(task, column, scratch, {});
-    const Split split = scratch.listing->split(winner.position / 2, column);
-    const bool first = winner.position % 2 == 0;
+    return scratch.listing->split(winner.position / 2, column);
+}
+
+Condition Search::condition(const Place& place, Split split, std::size_t position) const {
+    const Column& column = this->column(place);
+    const bool first = position % 2 == 0;
     if (column.nominal) {
         return {place.feature, first ? Operator::equal : Operator::not_equal,
                 column.low[static_cast<std::size_t>(split.below)]};
@@ -305,7 +311,15 @@ void Search::cut(std::span<const Portion> longest_first, bool divisible) {
         const bool is_long = kPieces * threads * length > total;
         const bool in_two = divisible && threads > 1 && (is_long || number + threads > longest_first.size());
         const std::size_t pieces = in_two ? kPieces : 1;
-        for (std::size_t piece = 0; piece < pieces; ++piece) parts_.push_back({place, {piece, pieces}});
+        for (std::size_t piece = 0; piece < pieces; ++piece) parts_.push_back({.place = place, .piece = {piece, pieces}});
+    }
+}
+
+// Long ones next to the first part, so that the first thread, which had to see to everything before, takes none of them.
+void Search::add_errands() {
+    for (const Errand& errand : errands_) {
+        const auto place = errand.is_short || parts_.empty() ? parts_.end() : parts_.begin() + 1;
+        parts_.insert(place, {0, {0, 1}, &errand});
     }
 }
 
@@ -320,34 +334,37 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
     }
     cut(left, !Screening::walks_several(form_, settings_, task.coverage.sample_size()));
     second_pieces_.resize(pool_.in_use() > 1 ? places.size() : 0);
-    for (const auto& [place, piece] : parts_) {
-        if (piece.number > 0) second_pieces_[place].reset();
+    for (const Part& part : parts_) {
+        if (part.piece.number > 0) second_pieces_[part.place].reset();
     }
+    add_errands();
     const auto scan_part = [&](std::size_t number, std::size_t thread) {
-        const auto [place, piece] = parts_[number];
+        const auto [place, piece, errand] = parts_[number];
+        if (errand != nullptr) {
+            errand->run();
+            return;
+        }
         FeatureCandidates& found = piece.number == 0 ? candidates[place] : second_pieces_[place];
         scan(task, column(places[place]), scratch_for(places, place, thread), piece, found);
     };
     const auto finish = [&](std::size_t thread) {
-        scratch_[thread].screening.finish_leaps(kNoise * task.coverage.weight, scratch_[thread].activity);
-        if (sample_rows_.filled()) scratch_[thread].short_lists.finish();
+        Scratch& scratch = scratch_[thread];
+        scratch.screening.finish_leaps(kNoise * task.coverage.weight, scratch.activity);
+        if (sample_rows_.filled()) scratch.short_lists.finish();
+        const ActivityScope evaluating(scratch.activity, Activity::evaluating);
+        scratch.scorer.flush();  // what did not fill a batch
     };
     pool_.run(parts_.size(), task.interrupt, scan_part, finish, Deal::in_turn);
-    flush();
-    for (const auto& [place, piece] : parts_) {
-        if (piece.number > 0) candidates[place].join(second_pieces_[place]);
+    errands_.clear();
+    for (const Part& part : parts_) {
+        if (part.piece.number > 0) candidates[part.place].join(second_pieces_[part.place]);
     }
     for (const Portion& portion : left) candidates[portion.place].best = best_known(candidates[portion.place]);
 }
 
-// Scores the candidates that did not fill a batch.
-void Search::flush() {
-    const ActivityScope evaluating(activity(), Activity::evaluating);
-    for (Scratch& scratch : scratch_) scratch.scorer.flush();
-}
-
 void Search::score_rest(std::vector<FeatureCandidates>& candidates) {
-    flush();
+    const ActivityScope evaluating(activity(), Activity::evaluating);
+    for (Scratch& scratch : scratch_) scratch.scorer.flush();  // what did not fill a batch
     for (FeatureCandidates& feature : candidates) feature.best = best_known(feature);
 }
 

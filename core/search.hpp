@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -61,8 +62,14 @@ struct Coverage : Region {
     std::vector<std::uint32_t> multiplicity;
     // Examples that no longer belong to `sample`, and some to `all`, may be in the lists still, until these are swept: see
     // `restrict`.
-    bool unswept = false;
-    std::size_t unswept_sample = 0;  // how many of `sample`
+    bool unswept_all = false;
+    std::size_t unswept_sample = 0;  // how many
+    // The last condition, if `all` has not been restricted to it yet.
+    struct {
+        const Column* column = nullptr;
+        std::int32_t last_rank = 0;
+        Operator op = Operator::equal;
+    } unfiltered;
 
     std::size_t sample_size() const { return sample.size() - unswept_sample; }
     std::size_t count(const std::vector<std::int32_t>& examples) const {
@@ -132,6 +139,7 @@ public:
     // than `incumbent`, the quality of the coverage, by more than rounding. `features`: in the order that decides ties.
     struct Refinement {
         Condition condition;
+        Split split;  // the ranks that it separates
         QualityRange quality;
     };
     std::optional<Refinement> refine(Coverage& coverage, const Gradients& gradients,
@@ -162,10 +170,19 @@ public:
     // Sums up the sample of a region; weights: by example.
     void sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients, Interrupt& interrupt);
     // Restricts the coverage to the examples that satisfy the condition. What a sparse feature drops is only marked if that
-    // is less than what it keeps: the lists of a sample that has hardly shrunk take longer to go through than all else.
-    void restrict(Coverage& coverage, const Condition& condition, const Gradients& gradients, Interrupt& interrupt);
-    // Takes what is marked as dropped out of the lists.
-    void sweep(Coverage& coverage) const;
+    // is less than what it keeps: the lists of a sample that has hardly shrunk take longer to go through than all else. And
+    // no search needs to know what is covered outside the sample: that is seen to while the next one is going on.
+    void restrict(Coverage& coverage, const Refinement& refinement, const Gradients& gradients, Interrupt& interrupt);
+    // Brings the list of all that is covered up to date, at the end of the rule.
+    void complete(Coverage& coverage) const;
+    // Something else to do during the next search, on whichever thread has time. It must leave alone what searches look at,
+    // and is forgotten if that search is interrupted, or if no other one follows in the same rule. Short ones are left for
+    // who would wait for the others in the end.
+    struct Errand {
+        bool is_short;
+        std::function<void()> run;
+    };
+    void also(Errand errand) { errands_.push_back(std::move(errand)); }
 
 private:
     // Lists that stay where they are while more of them are made, and their memory for later searches.
@@ -252,8 +269,9 @@ private:
         std::size_t place, position;
         QualityRange quality;
     };
-    // The condition of a candidate.
-    Condition condition(const Task& task, const Place& place, const Winner& winner);
+    // Where the winner cuts its feature.
+    Split split(const Task& task, const Place& place, const Winner& winner);
+    Condition condition(const Place& place, Split split, std::size_t position) const;
     // The first of the best candidates, if it is better than the incumbent.
     std::optional<Winner> best_candidate(const Task& task, const std::vector<Place>& places,
                                          std::vector<FeatureCandidates>& candidates);
@@ -275,6 +293,9 @@ private:
     class Kept;
     void filter(Coverage& coverage, const Column& column, const Kept& keeps);
     void mark(Coverage& coverage, const Column& column, const Kept& keeps);
+    static void filter_all(Coverage& coverage);
+    static void sweep_sample(Coverage& coverage);
+    void sort_dropped();
     bool needs_sample_rows(const std::vector<Place>& places, std::size_t sampled) const;
     // Whether a search among these features goes through the list of the sample, not only through those of the features.
     bool needs_sample(const std::vector<Place>& places, std::size_t sampled) const;
@@ -306,11 +327,12 @@ private:
     struct Part {
         std::size_t place;
         Piece piece;
+        const Errand* errand = nullptr;  // if it is that instead
     };
     void cut(std::span<const Portion> longest_first, bool divisible);  // into parts_
+    void add_errands();
     void scan_all(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                   std::vector<FeatureCandidates>& candidates);
-    void flush();
     void score_rest(std::vector<FeatureCandidates>& candidates);
     Scratch& scratch_for(const std::vector<Place>& places, std::size_t i, std::size_t thread);
     void take_findings(std::vector<FeatureCandidates>& candidates) const;
@@ -413,8 +435,10 @@ private:
     alignas(kApart) std::atomic<float> reached_{0.0f};
     alignas(kApart) SampleRows sample_rows_;
     bool few_numeric_ = false;  // too few features of a search for leaps along several lists at once
-    std::vector<std::uint8_t> dropped_;  // by example that is in the list of all: 1 if it is no longer covered
+    std::vector<std::uint8_t> dropped_;  // by example: 1 if a sparse feature dropped it; or whatever else comes in passing
     std::vector<std::int32_t> dropped_sample_;
+    std::vector<std::uint64_t> bits_;  // by example, 0 between calls
+    std::vector<Errand> errands_;
     ResidualBounds residual_bounds_;
     std::vector<RankHistogram> histograms_;  // by place
     std::size_t bounds_skipped_ = 0, bounds_to_skip_ = 0;

@@ -177,7 +177,7 @@ void Search::settle(const Task& task, const std::vector<Place>& places, Side sid
                      [](const Portion& a, const Portion& b) { return a.length > b.length; });
     cut(features, true);
     pool_.run(parts_.size(), task.interrupt, [&](std::size_t number, std::size_t thread) {
-        const auto [place, piece] = parts_[number];
+        const auto [place, piece, _] = parts_[number];
         Scratch& scratch = scratch_for(places, place, thread);
         list_wanted(task, column(places[place]), scratch, left_over_[place]);
         total_up(task, scratch);

@@ -63,30 +63,36 @@ void add_flat(const Form& form, const Gradients& gradients, std::span<const doub
 
 }  // namespace
 
+namespace {
+
+// own: the labels whose sums are added to; all of them but for sums that can be shared.
 void add_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
-                  std::span<const std::int32_t> examples, double* sums) {
+                  std::span<const std::int32_t> examples, LabelBlocks own, double* sums) {
+    const Kernels& kernels = active_kernels();
     if (form.flat) {
         add_flat(form, gradients, weights, examples, sums);
-        return;
-    }
-    const Kernels& kernels = active_kernels();
-    if (!gradients.exact()) {
-        for_each_batch<float>(gradients, weights, examples,
+    } else if (!gradients.exact()) {
+        for_each_batch<float>(gradients, weights, examples, own,
                               [&](const float* const* rows, const double* row_weights, const double*,
                                   std::size_t count) {
-                                  kernels.add_rounded_diagonal(sums, rows, row_weights, count, form.labels);
+                                  kernels.add_rounded_diagonal(sums, rows, row_weights, count, form.labels, own);
                               });
-        return;
-    }
-    if (form.joint) {
-        add_joint(form, gradients, weights, examples, all_blocks(form.labels), 1.0, sums);
-    } else {
-        for_each_batch(gradients, weights, examples,
+    } else if (!form.joint) {
+        for_each_batch(gradients, weights, examples, own,
                        [&](const double* const* rows, const double* row_weights, const double*, std::size_t count) {
-                           kernels.add_diagonal(sums, rows, row_weights, count, form.labels);
+                           kernels.add_diagonal(sums, rows, row_weights, count, form.labels, own);
                        });
+    } else {
+        add_joint(form, gradients, weights, examples, own, 1.0, sums);
+        if (form.sets != nullptr) add_label_sets(form, gradients, weights, examples, sums);
     }
-    if (form.sets != nullptr) add_label_sets(form, gradients, weights, examples, sums);
+}
+
+}  // namespace
+
+void add_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
+                  std::span<const std::int32_t> examples, double* sums) {
+    add_examples(form, gradients, weights, examples, all_blocks(form.labels), sums);
 }
 
 void add_many_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
@@ -120,11 +126,12 @@ struct Parts {
 namespace {
 
 // Whether sums consist of elements that can be added up by different threads.
-bool is_plain_joint(const Form& form) { return form.joint && !form.flat && form.sets == nullptr; }
+bool can_be_shared(const Form& form) { return !form.flat && form.sets == nullptr; }
 
-// Labels such that each share has about as many elements of the Gram matrix, of which the first label has the most.
-LabelBlocks share_of_labels(std::size_t labels, std::size_t share, std::size_t shares) {
-    const std::size_t blocks = padded_size(labels) / kLanes;
+// Labels such that each share has about as many elements: of the Gram matrix the first label has the most.
+LabelBlocks share_of_labels(const Form& form, std::size_t share, std::size_t shares) {
+    const std::size_t blocks = padded_size(form.labels) / kLanes;
+    if (!form.joint) return {share * blocks / shares, (share + 1) * blocks / shares};
     const auto boundary = [&](std::size_t number) {
         if (number == shares) return blocks;
         std::size_t block = 0, elements = 0;
@@ -136,9 +143,11 @@ LabelBlocks share_of_labels(std::size_t labels, std::size_t share, std::size_t s
 
 // How many threads can share the sums over so many examples.
 std::size_t shares_of_sums(const Form& form, std::size_t examples, const ThreadPool& pool) {
-    constexpr std::size_t kFewestBlocks = 3, kLeastWork = 1U << 17;
+    constexpr std::size_t kFewestBlocks = 3;
+    // Gradients by themselves are loaded for less than each element of the Gram matrix costs.
+    const std::size_t least_work = form.joint ? 1U << 17 : 1U << 15;
     const bool few_labels = padded_size(form.labels) / kLanes < kFewestBlocks * pool.in_use();
-    return few_labels || examples * form.size() < kLeastWork ? 1 : pool.in_use();
+    return few_labels || !can_be_shared(form) || examples * form.size() < least_work ? 1 : pool.in_use();
 }
 
 // Calls add(part, sums, share, shares), such that all shares of all parts are added up. shares: as many as there are
@@ -185,25 +194,25 @@ AlignedVector sum_in_parts(std::span<const std::int32_t> examples, std::size_t s
 AlignedVector sum_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                            std::span<const std::int32_t> examples, ThreadPool& pool, Interrupt& interrupt) {
     const std::size_t length = std::min(examples.size(), Parts::kLength);
-    const std::size_t shares = is_plain_joint(form) ? shares_of_sums(form, length, pool) : 1;
+    const std::size_t shares = shares_of_sums(form, length, pool);
     return sum_shared_parts(
         examples, form.size(), shares, pool, interrupt,
         [&](std::span<const std::int32_t> part, double* sums, std::size_t share, std::size_t of) {
             if (of == 1) {
                 add_many_examples(form, gradients, weights, part, sums, interrupt);
             } else {
-                add_joint(form, gradients, weights, part, share_of_labels(form.labels, share, of), 1.0, sums);
+                add_examples(form, gradients, weights, part, share_of_labels(form, share, of), sums);
             }
         });
 }
 
 void subtract_examples(const Form& form, const Gradients& gradients, std::span<const double> weights,
                        std::span<const std::int32_t> examples, double* sums, ThreadPool& pool, Interrupt& interrupt) {
-    if (is_plain_joint(form) && Parts(examples).count == 1) {
+    if (form.joint && can_be_shared(form) && Parts(examples).count == 1) {
         // One by one: with many labels sums of their own would take as long as some twenty examples.
         const std::size_t shares = shares_of_sums(form, examples.size(), pool);
         pool.run(shares, interrupt, [&](std::size_t share, std::size_t) {
-            add_joint(form, gradients, weights, examples, share_of_labels(form.labels, share, shares), -1.0, sums);
+            add_joint(form, gradients, weights, examples, share_of_labels(form, share, shares), -1.0, sums);
         });
         return;
     }

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
+#include <numeric>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -39,12 +41,13 @@ template <typename T>
 class LabelRows {
 public:
     LabelRows(std::size_t examples, std::size_t labels)
-        : stride_((labels * sizeof(T) + 63) / 64 * (64 / sizeof(T))), values_(examples * stride_, T(0)) {}
+        : stride_((labels * sizeof(T) + kLine - 1) / kLine * (kLine / sizeof(T))), values_(examples * stride_, T(0)) {}
     T* row(std::int32_t example) { return values_.data() + static_cast<std::size_t>(example) * stride_; }
     const T* row(std::int32_t example) const { return values_.data() + static_cast<std::size_t>(example) * stride_; }
     bool empty() const { return values_.empty(); }
     std::size_t stride() const { return stride_; }
     std::size_t row_bytes() const { return stride_ * sizeof(T); }
+    LabelBlocks all_labels() const { return {0, stride_ / kLanes}; }
     // Whether there are more than the nearer caches hold.
     bool far() const {
         constexpr std::size_t kNear = 1U << 20;
@@ -53,13 +56,17 @@ public:
     // Asks for a row before it is needed, unless all of them are near: the rows of a region may lie anywhere in memory. It
     // is put into the second-level cache, as the first one has few lines under way at a time and other loads would have
     // to wait. Always inlined: gcc takes a call that does nothing else for superfluous.
-    [[gnu::always_inline]] void prefetch(std::int32_t example) const {
+    [[gnu::always_inline]] void prefetch(std::int32_t example) const { prefetch(example, all_labels()); }
+    // The same for some of the labels.
+    [[gnu::always_inline]] void prefetch(std::int32_t example, LabelBlocks own) const {
         if (!far()) return;
         const auto* const bytes = reinterpret_cast<const char*>(row(example));
-        for (std::size_t line = 0; line < row_bytes(); line += 64) __builtin_prefetch(bytes + line, 0, 2);
+        const std::size_t first = own.begin * kBlock / kLine * kLine;
+        for (std::size_t line = first; line < own.end * kBlock; line += kLine) __builtin_prefetch(bytes + line, 0, 2);
     }
 
 private:
+    static constexpr std::size_t kLine = 64, kBlock = kLanes * sizeof(T);
     std::size_t stride_;
     AlignedVectorOf<T> values_;
 };
@@ -133,22 +140,23 @@ private:
     Precisions precisions_;
 };
 
-// Calls visit(rows, weights, slacks, count) for the examples, a few at a time: what the kernels take. T: precision.
+// Calls visit(rows, weights, slacks, count) for the examples, a few at a time: what the kernels take. T: precision; own: the
+// labels that are looked at.
 template <typename T = double, typename Visit>
 void for_each_batch(const Gradients& gradients, std::span<const double> weights, std::span<const std::int32_t> examples,
-                    const Visit& visit) {
+                    LabelBlocks own, const Visit& visit) {
     constexpr std::size_t kBatch = kMostTogether, kAhead = 32;
     const LabelRows<T>& all_rows = gradients.rows<T>();
     const T* rows[kBatch];
     double row_weights[kBatch];
     double slacks[kBatch];
-    for (std::size_t m = 0; m < std::min(kAhead, examples.size()); ++m) all_rows.prefetch(examples[m]);
+    for (std::size_t m = 0; m < std::min(kAhead, examples.size()); ++m) all_rows.prefetch(examples[m], own);
     for (std::size_t start = 0; start < examples.size(); start += kBatch) {
         const std::size_t count = std::min(kBatch, examples.size() - start);
         for (std::size_t m = 0; m < count; ++m) {
             const std::int32_t example = examples[start + m];
             rows[m] = all_rows.row(example);
-            if (start + m + kAhead < examples.size()) all_rows.prefetch(examples[start + m + kAhead]);
+            if (start + m + kAhead < examples.size()) all_rows.prefetch(examples[start + m + kAhead], own);
             row_weights[m] = weights[static_cast<std::size_t>(example)];
             slacks[m] = gradients.slack(example);
         }
@@ -156,10 +164,21 @@ void for_each_batch(const Gradients& gradients, std::span<const double> weights,
     }
 }
 
+template <typename T = double, typename Visit>
+void for_each_batch(const Gradients& gradients, std::span<const double> weights, std::span<const std::int32_t> examples,
+                    const Visit& visit) {
+    for_each_batch<T>(gradients, weights, examples, gradients.rows<T>().all_labels(), visit);
+}
+
 inline double total_weight(std::span<const double> weights, std::span<const std::int32_t> examples) {
-    double total = 0.0;
-    for (const std::int32_t example : examples) total += weights[static_cast<std::size_t>(example)];
-    return total;
+    constexpr std::size_t kTogether = 8;  // one after the other, each addition would wait for the one before
+    double sums[kTogether] = {};
+    const std::size_t whole = examples.size() / kTogether * kTogether;
+    for (std::size_t i = 0; i < whole; i += kTogether) {
+        for (std::size_t m = 0; m < kTogether; ++m) sums[m] += weights[static_cast<std::size_t>(examples[i + m])];
+    }
+    for (std::size_t i = whole; i < examples.size(); ++i) sums[i - whole] += weights[static_cast<std::size_t>(examples[i])];
+    return std::accumulate(std::begin(sums), std::end(sums), 0.0);
 }
 
 // sums += the statistics of the examples, each times its weight; weights are indexed by example.

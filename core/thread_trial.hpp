@@ -69,9 +69,11 @@ private:
             total.searches += spent.searches;
         }
         const bool is_long = ++rounds_ == kBlock && shared_.seconds > kWorthTrying * (kBlock - 1);
-        if (is_long) rounds_ = kTried;
-        if (rounds_ < kTried) return;
         const double alone = alone_.seconds * shared_.searches, shared = shared_.seconds * alone_.searches;
+        // If the first block with all threads was the faster one nevertheless, the rest need not be seen.
+        const bool is_decided = rounds_ == 2 * kBlock && kClearly * shared < alone;
+        if (is_long || is_decided) rounds_ = kTried;
+        if (rounds_ < kTried) return;
         alone_is_faster_ = !is_long && alone < shared;
         const bool is_clear = is_long || kClearly * alone < shared || kClearly * shared < alone;
         kept_ = is_clear ? next_kept_ : kClose;

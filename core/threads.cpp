@@ -67,7 +67,7 @@ void ThreadPool::run_on_all(const Job& job, Interrupt& interrupt) {
     job_ = job;
     deal_out();
     error_ = nullptr;
-    helpers_ = 0;
+    helpers_.store(0, std::memory_order_release);
     ++generation_;
     if (sleeping_ > 0) {
         { const std::lock_guard lock(mutex_); }
@@ -78,19 +78,16 @@ void ThreadPool::run_on_all(const Job& job, Interrupt& interrupt) {
     if (error_) std::rethrow_exception(error_);
 }
 
+// Nobody looks at queues before `helpers_` is open, so that what others have in their caches can be written to without
+// waiting for it line by line.
 void ThreadPool::deal_out() {
     const std::size_t threads = size();
     for (std::size_t thread = 0; thread < threads; ++thread) {
         Queue& queue = queues_[thread];
-        if (job_.deal == Deal::in_turn) {
-            queue.next = thread;
-            queue.end = job_.tasks;
-            queue.step = threads;
-        } else {
-            queue.next = thread * job_.tasks / threads;
-            queue.end = (thread + 1) * job_.tasks / threads;
-            queue.step = 1;
-        }
+        const bool in_turn = job_.deal == Deal::in_turn;
+        queue.next.store(in_turn ? thread : thread * job_.tasks / threads, std::memory_order_relaxed);
+        queue.end = in_turn ? job_.tasks : (thread + 1) * job_.tasks / threads;
+        queue.step = in_turn ? threads : 1;
     }
 }
 

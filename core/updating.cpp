@@ -38,11 +38,9 @@ void Booster::add_head(const ScoredRegion& region, bool only, bool anew) {
     const std::vector<std::int32_t>& covered = *region.covered;
     const std::vector<double>& head = *region.head;
     if (settings_.separate_labels()) {
-        std::vector<std::size_t> changed;
+        std::vector<ChangedLabel> changed;
         for (std::size_t k = 0; k < labels_count_; ++k) {
-            if (head[k] == 0.0) continue;
-            label_scores_.add(k, covered, head[k]);
-            changed.push_back(k);
+            if (head[k] != 0.0) changed.push_back({k, label_scores_.begin(k, covered, head[k])});
         }
         update_label_gradients(covered, changed);
         return;
@@ -138,10 +136,11 @@ void Booster::find_differences(std::int32_t example) {
 }
 
 // Part by part, as the rows of a few examples stay in the cache while all labels are written to them.
-void Booster::update_label_gradients(const std::vector<std::int32_t>& covered, const std::vector<std::size_t>& labels) {
+void Booster::update_label_gradients(const std::vector<std::int32_t>& covered, const std::vector<ChangedLabel>& changed) {
     for_each_part(covered, [&](std::span<const std::int32_t> part) {
         double gradients[kPart];
-        for (const std::size_t label : labels) {
+        for (const auto& [label, addition] : changed) {
+            label_scores_.finish(label, part, addition);
             label_scores_.gradients(label, part, gradients);
             for (std::size_t i = 0; i < part.size(); ++i) gradients_.set(part[i], label, gradients[i]);
         }

@@ -206,12 +206,12 @@ struct Kernels {
                          double* scratch);
 
     // sums += the statistics of `count` examples, kMostTogether at most. rows[m]: padded gradients, weights[m]: weight;
-    // slacks[m]: slack, or null where the sums have no room for it.
+    // slacks[m]: slack, or null where the sums have no room for it; own: the labels whose sums are added to.
     void (*add_diagonal)(double* sums, const double* const* rows, const double* weights, std::size_t count,
-                         std::size_t labels);
+                         std::size_t labels, LabelBlocks own);
     void (*add_rounded_diagonal)(double* sums, const float* const* rows, const double* weights, std::size_t count,
-                                 std::size_t labels);
-    // own: the labels whose sums, and rows of the Gram matrix, are added to. ahead: as many rows that will be needed next, or
+                                 std::size_t labels, LabelBlocks own);
+    // With the rows of the Gram matrix that belong to these labels. ahead: as many rows that will be needed next, or
     // null where they are near.
     void (*add_joint)(double* sums, const double* const* rows, const double* weights, const double* slacks,
                       std::size_t count, std::size_t labels, LabelBlocks own, const double* const* ahead);

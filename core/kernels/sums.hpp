@@ -38,16 +38,17 @@ void add_row(double* sums, const double* row, double weight, std::size_t size) {
 
 template <typename T>
 inline void add_diagonal_rows(double* sums, const T* const* rows, const double* weights, std::size_t count,
-                              std::size_t labels) {
+                              std::size_t labels, LabelBlocks own) {
     constexpr std::size_t kTogether = 4;
     const DiagonalLayout layout(labels);
     double* gradients = sums + layout.gradient();
     double* hessians = sums + layout.hessian();
-    std::size_t c = 0;
-    for (; c + kTogether * kLanes <= layout.padded; c += kTogether * kLanes) {
+    std::size_t c = kLanes * own.begin;
+    const std::size_t end = kLanes * own.end;
+    for (; c + kTogether * kLanes <= end; c += kTogether * kLanes) {
         add_diagonal_blocks<kTogether>(gradients, hessians, rows, c, weights, count);
     }
-    switch ((layout.padded - c) / kLanes) {
+    switch ((end - c) / kLanes) {
         case 3: return add_diagonal_blocks<3>(gradients, hessians, rows, c, weights, count);
         case 2: return add_diagonal_blocks<2>(gradients, hessians, rows, c, weights, count);
         case 1: return add_diagonal_blocks<1>(gradients, hessians, rows, c, weights, count);
@@ -56,13 +57,13 @@ inline void add_diagonal_rows(double* sums, const T* const* rows, const double* 
 }
 
 void add_diagonal(double* sums, const double* const* rows, const double* weights, std::size_t count,
-                  std::size_t labels) {
-    add_diagonal_rows(sums, rows, weights, count, labels);
+                  std::size_t labels, LabelBlocks own) {
+    add_diagonal_rows(sums, rows, weights, count, labels, own);
 }
 
 void add_rounded_diagonal(double* sums, const float* const* rows, const double* weights, std::size_t count,
-                          std::size_t labels) {
-    add_diagonal_rows(sums, rows, weights, count, labels);
+                          std::size_t labels, LabelBlocks own) {
+    add_diagonal_rows(sums, rows, weights, count, labels, own);
 }
 
 // Tiles of the Gram matrix are eight rows high and so many registers wide: so many that their elements stay in
