@@ -88,7 +88,7 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
     // Without missing values both sides for them are the same.
     if (scratch.missing_side == Missing::right && listing.missing().empty()) return;
     const auto pairs = [&] { return select(listing.pairs(), piece); };
-    const bool can_be_screened = !column.nominal && Screening::possible(form_, settings_) &&
+    const bool can_be_screened = !column.nominal && screens_ &&
                                  Screening::pays(listing.examples().size(), listing.splits());
     if (anchored_ && bounds_pay(form_.labels, can_be_screened)) {
         out.quality.assign(2 * listing.splits(), kInfinity);

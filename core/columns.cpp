@@ -293,18 +293,16 @@ public:
         columns_.features.resize(nominal.size());
     }
 
-    // build_some(begin, end, thread): makes these columns.
-    template <typename BuildSome>
-    Columns build_all(std::size_t features_per_task, const BuildSome& build_some) {
-        const std::size_t features = columns_.features.size();
-        pool_.run((features + features_per_task - 1) / features_per_task, interrupt_,
-                  [&](std::size_t task, std::size_t thread) {
-                      interrupt_.check();
-                      const std::size_t begin = task * features_per_task;
-                      build_some(begin, std::min(features, begin + features_per_task), thread);
-                  });
-        return std::move(columns_);
+    // build(begin, end, thread), for pieces of so many columns.
+    template <typename Build>
+    void build_some(std::size_t count, std::size_t together, const Build& build) {
+        pool_.run((count + together - 1) / together, interrupt_, [&](std::size_t task, std::size_t thread) {
+            interrupt_.check();
+            const std::size_t begin = task * together;
+            build(begin, std::min(count, begin + together), thread);
+        });
     }
+    Columns take() { return std::move(columns_); }
 
     void add_sparse(std::size_t j, std::span<const T> values, std::span<const std::int32_t> examples, std::size_t thread) {
         columns_.features[j] = sparse_column(values, examples, plan(j), spaces_[thread]);
@@ -347,30 +345,31 @@ template <typename T>
 Columns columns_from_dense(const DenseMatrix<T>& matrix, std::span<const std::uint8_t> nominal, std::size_t max_bins,
                            ThreadPool& pool, Interrupt& interrupt) {
     Builder<T> builder(matrix.examples, nominal, max_bins, pool, interrupt);
+    std::vector<std::size_t> dense(nominal.size());
+    std::iota(dense.begin(), dense.end(), std::size_t{0});
+    std::vector<std::uint64_t> row_keys;
     if (matrix.column_stride == 1) {
         Panels<T> panels(matrix, pool, interrupt);
         if (panels.listed()) {
-            Columns columns = builder.build_all(panels.kWidth, [&](std::size_t begin, std::size_t end, std::size_t thread) {
-                std::vector<std::size_t> dense;
+            std::vector<std::uint8_t> is_dense(nominal.size());
+            builder.build_some(nominal.size(), panels.kWidth, [&](std::size_t begin, std::size_t end, std::size_t thread) {
                 const Panel<T> panel = panels.take(begin / panels.kWidth);
                 for (std::size_t j = begin; j < end; ++j) {
-                    if (panel.dense(j - begin)) {
-                        dense.push_back(j);
-                    } else {
-                        builder.add_sparse(j, panel.values(j - begin), panel.examples(j - begin), thread);
-                    }
+                    is_dense[j] = panel.dense(j - begin) ? 1 : 0;
+                    if (is_dense[j] != 0) continue;
+                    builder.add_sparse(j, panel.values(j - begin), panel.examples(j - begin), thread);
                 }
-                builder.add_dense(matrix, dense, thread);
             });
-            columns.row_keys = panels.take_row_keys();
-            return columns;
+            std::erase_if(dense, [&](std::size_t j) { return is_dense[j] == 0; });
+            row_keys = panels.take_row_keys();
         }
     }
-    return builder.build_all(builder.kTogether, [&](std::size_t begin, std::size_t end, std::size_t thread) {
-        std::vector<std::size_t> all(end - begin);
-        std::iota(all.begin(), all.end(), begin);
-        builder.add_dense(matrix, all, thread);
+    builder.build_some(dense.size(), builder.kTogether, [&](std::size_t begin, std::size_t end, std::size_t thread) {
+        builder.add_dense(matrix, std::span(dense).subspan(begin, end - begin), thread);
     });
+    Columns columns = builder.take();
+    columns.row_keys = std::move(row_keys);
+    return columns;
 }
 
 template <typename T>
@@ -380,13 +379,14 @@ Columns columns_from_csc(std::span<const T> data, std::span<const std::int32_t> 
                          Interrupt& interrupt) {
     constexpr std::size_t kColumns = 32;
     Builder<T> builder(examples, nominal, max_bins, pool, interrupt);
-    return builder.build_all(kColumns, [&](std::size_t begin, std::size_t end, std::size_t thread) {
+    builder.build_some(nominal.size(), kColumns, [&](std::size_t begin, std::size_t end, std::size_t thread) {
         for (std::size_t j = begin; j < end; ++j) {
             const auto first = static_cast<std::size_t>(indptr[j]);
             const std::size_t count = static_cast<std::size_t>(indptr[j + 1]) - first;
             builder.add_sparse(j, data.subspan(first, count), indices.subspan(first, count), thread);
         }
     });
+    return builder.take();
 }
 
 template Columns columns_from_dense<float>(const DenseMatrix<float>&, std::span<const std::uint8_t>, std::size_t,

@@ -30,8 +30,8 @@ public:
     // Whether it is done by leaps: not where the two sides of a split count together.
     static bool by_leaps(const Settings& settings) { return !settings.trees; }
     // Whether lists of so many examples are walked along several at once, so that halves of them would take as long.
-    static bool walks_several(const Form& form, const Settings& settings, std::size_t examples) {
-        return possible(form, settings) && by_leaps(settings) && examples <= kLongestShort;
+    static bool walks_several(const Settings& settings, std::size_t examples) {
+        return by_leaps(settings) && examples <= kLongestShort;
     }
 
     // After so many examples there is a split. The region before it has a number as a candidate, the one behind it the

@@ -43,7 +43,9 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
       sample_rows_(form, settings, columns.examples),
       dropped_(columns.examples, 0),
       residual_bounds_(form, settings),
-      packed_rows_(form, settings) {
+      packed_rows_(form, settings),
+      screens_(Screening::possible(form, settings)),
+      blocks_(BlockedFeature::possible(form, settings)) {
     for (std::size_t thread = 0; thread < pool.size(); ++thread) {
         scratch_.emplace_back(form_, settings_, packed_rows_.tiles().size);
     }
@@ -235,9 +237,9 @@ std::optional<Search::Winner> Search::find_candidates(const Task& task, const st
                                   reach(task, candidates));
     }
     if (packs_) screen_packed(task, places, candidates);
-    if (BlockedFeature::possible(form_, settings_)) screen_blocks(task, places, candidates);
+    if (blocks_) screen_blocks(task, places, candidates);
     scan_all(task, places, order, candidates);
-    if (packs_ || Screening::possible(form_, settings_)) {
+    if (packs_ || screens_) {
         take_findings(candidates);
         const double worst = (1.0 - kScreenMargin) * reach(task, candidates);
         promising_.clear();
@@ -332,7 +334,8 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
         candidates[i].reset();
         left.push_back({i, column(places[i]).listed()});
     }
-    cut(left, !Screening::walks_several(form_, settings_, task.coverage.sample_size()));
+    const bool several = screens_ && Screening::walks_several(settings_, task.coverage.sample_size());
+    cut(left, !several);
     second_pieces_.resize(pool_.in_use() > 1 ? places.size() : 0);
     for (const Part& part : parts_) {
         if (part.piece.number > 0) second_pieces_[part.place].reset();

@@ -445,7 +445,8 @@ private:
     std::vector<BlockedFeature> blocked_;  // by place
     std::size_t blocks_skipped_ = 0, blocks_to_skip_ = 0;
     PackedRows packed_rows_;
-    bool packs_ = false;                   // whether it is worth a look for any feature
+    const bool screens_, blocks_;          // whether features can be screened, and by blocks
+    bool packs_ = false;                   // whether packed rows are worth a look for any feature
     std::vector<PackedFeature> packed_;    // by place
     std::vector<std::int32_t> position_;   // by example: its number in the node, while it is looked at
 };

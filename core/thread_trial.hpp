@@ -38,8 +38,10 @@ public:
     };
 
 private:
-    // Rounds: of a block, of a trial, and in which its result holds, if it is a close one, at first, and at most.
+    // Rounds: of a block, of a trial, and in which its result holds, if it is a close one, at first, and at most; and with
+    // one thread, before it may be decided.
     static constexpr std::size_t kBlock = 8, kTried = 4 * kBlock, kClose = 64, kFirst = 64, kLongest = 512;
+    static constexpr std::size_t kFewest = 3;
     static constexpr double kWorthTrying = 6e-4;  // seconds
     static constexpr double kClearly = 1.2;       // so many times as fast
 
@@ -70,8 +72,8 @@ private:
         }
         const bool is_long = ++rounds_ == kBlock && shared_.seconds > kWorthTrying * (kBlock - 1);
         const double alone = alone_.seconds * shared_.searches, shared = shared_.seconds * alone_.searches;
-        // If the first block with all threads was the faster one nevertheless, the rest need not be seen.
-        const bool is_decided = rounds_ == 2 * kBlock && kClearly * shared < alone;
+        // If the first block with all threads was clearly the faster one nevertheless, the rest need not be seen.
+        const bool is_decided = rounds_ >= kBlock + kFewest && rounds_ < kTried - kBlock && kClearly * shared < alone;
         if (is_long || is_decided) rounds_ = kTried;
         if (rounds_ < kTried) return;
         alone_is_faster_ = !is_long && alone < shared;

@@ -9,6 +9,7 @@ namespace labelboost {
 namespace {
 
 constexpr double kPollSeconds = 0.1;
+constexpr int kMostSkipped = 3;  // checks: they may be far apart again
 
 double now() {
 #ifdef CLOCK_MONOTONIC_COARSE
@@ -36,12 +37,17 @@ void relax() {
 
 void Interrupt::check() {
     if (cancelled_.load(std::memory_order_relaxed)) throw Interrupted();
-    if (std::this_thread::get_id() == owner_) poll();
+    if (std::this_thread::get_id() != owner_) return;
+    if (looks_to_skip_ == 0) return poll();
+    --looks_to_skip_;
 }
 
 void Interrupt::poll() {
     if (cancelled_.load(std::memory_order_relaxed)) throw Interrupted();
     const double time = now();
+    // Where no time at all passes between two looks, the next ones are likely to be as close.
+    looks_to_skip_ = time == last_look_ ? kMostSkipped : 0;
+    last_look_ = time;
     if (time - last_poll_ < kPollSeconds) return;
     last_poll_ = time;
     if (requested_ && requested_()) {

@@ -33,14 +33,17 @@ public:
 
     // Called on any thread, often; throws when the work is to be abandoned.
     void check();
-    // Called on the owning thread only: asks even if the last time is recent enough.
+    // Called on the owning thread only, seldom.
     void poll();
 
 private:
     std::function<bool()> requested_;
     std::thread::id owner_ = std::this_thread::get_id();
     std::atomic<bool> cancelled_{false};
-    double last_poll_ = 0.0;
+    // Of the owner alone, apart from what the others read.
+    alignas(kApart) double last_poll_ = 0.0;  // when the callback was asked
+    double last_look_ = 0.0;                  // what the clock said last
+    int looks_to_skip_ = 0;
 };
 
 // Which tasks threads begin with: runs of neighbouring ones, so that each of them mostly sees the same part of the data and
