@@ -67,17 +67,46 @@ def test_every_number_of_threads_gives_the_same_bits(variant: str, n_labels: int
     assert results[0] == results[1] == results[2]
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("variant", ["joint", "label-wise", "label-wise single"])
 @pytest.mark.parametrize("n_labels", [47, 50, 121])
-def test_parts_of_sums_that_are_left_over_are_shared_by_all_threads(n_labels: int) -> None:
+def test_parts_of_sums_that_are_left_over_are_shared_by_all_threads(
+    n_labels: int, variant: str, sparse: bool
+) -> None:
     """Each has its own labels then. Of 1,700 examples there are three parts, of 500 but one."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(2700, 3)).round(1)
+    if sparse:
+        X[rng.random(X.shape) < 0.7] = 0.0
     Y = (X @ rng.normal(size=(3, n_labels)) > 1.0).astype(np.uint8)
     results = []
     for n_threads in (1, 2, 3, 4):
-        _, rules = learn(dense_columns(X), Y, 3, n_threads=n_threads)
+        _, rules = learn(dense_columns(X), Y, 3, n_threads=n_threads, **VARIANTS[variant])
         results.append(pickle.dumps(rules))
     assert results.count(results[0]) == 4
+
+
+@pytest.mark.parametrize("variant", ["joint", "label-wise single"])
+def test_attempts_may_come_in_any_order(variant: str) -> None:
+    """With several threads the sample of the next number is drawn before it is asked for."""
+    X, Y = problem(n=400)
+    results = []
+    for n_threads in (1, 2, 3):
+        booster, _ = learn(dense_columns(X), Y, 0, n_threads=n_threads, **VARIANTS[variant])
+        attempts = (0, 1, 7, 2, 3, 3, 2**40, 4)
+        rules = [booster.learn_rule(attempt, RULE_MAKER) for attempt in attempts]
+        results.append((pickle.dumps(rules), booster.scores().tobytes()))
+    assert results[0] == results[1] == results[2]
+
+
+def test_the_last_condition_counts_if_no_search_follows() -> None:
+    """The list of all that is covered is brought up to date during the next search, or at last."""
+    X, Y = problem(n=400)
+    for n_threads, max_conditions in [(1, 1), (1, 3), (2, 1), (2, 3)]:
+        changes = {"n_threads": n_threads, "max_conditions": max_conditions}
+        _, rules = learn(dense_columns(X), Y, 20, **changes)
+        assert {rule.coverage - covered_by(rule, X).sum() for rule in rules} == {0}
+        assert max(len(rule.conditions) for rule in rules) == max_conditions
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
