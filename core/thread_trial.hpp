@@ -38,10 +38,11 @@ public:
     };
 
 private:
-    // Rounds: of a block, of a trial, and in which its result holds, if it is a close one, at first, and at most; and with
-    // one thread, before it may be decided.
+    // Rounds: of a block, of a trial, and in which its result holds, if it is a close one, at first, and at most.
     static constexpr std::size_t kBlock = 8, kTried = 4 * kBlock, kClose = 64, kFirst = 64, kLongest = 512;
-    static constexpr std::size_t kFewest = 3;
+    // After so many the trial ends early if that many times as fast is seen.
+    static constexpr std::size_t kEarly = kBlock + 5;
+    static constexpr double kVeryClearly = 1.35;
     static constexpr double kWorthTrying = 6e-4;  // seconds
     static constexpr double kClearly = 1.2;       // so many times as fast
 
@@ -72,8 +73,9 @@ private:
         }
         const bool is_long = ++rounds_ == kBlock && shared_.seconds > kWorthTrying * (kBlock - 1);
         const double alone = alone_.seconds * shared_.searches, shared = shared_.seconds * alone_.searches;
-        // If the first block with all threads was clearly the faster one nevertheless, the rest need not be seen.
-        const bool is_decided = rounds_ >= kBlock + kFewest && rounds_ < kTried - kBlock && kClearly * shared < alone;
+        // If the first block with all threads was much the faster one nevertheless, the rest need not be seen. Few rounds tell
+        // little: what is less clear would often be decided wrongly.
+        const bool is_decided = rounds_ == kEarly && kVeryClearly * shared < alone;
         if (is_long || is_decided) rounds_ = kTried;
         if (rounds_ < kTried) return;
         alone_is_faster_ = !is_long && alone < shared;
