@@ -199,9 +199,9 @@ void Search::filter(Coverage& coverage, const Column& column, const Kept& keeps)
 }
 
 void Search::filter_all(Coverage& coverage) {
-    const auto& [column, last_rank, op] = coverage.unfiltered;
+    const Column* const column = coverage.unfiltered.column;
     if (column == nullptr) return;
-    const Kept keeps(last_rank, op);
+    const Kept keeps(coverage.unfiltered.last_rank, coverage.unfiltered.op);
     keep_if(coverage.all, [&](std::size_t example) { return keeps.drops(column->rank_of[example]) == 0; });
     coverage.unfiltered = {};
 }
