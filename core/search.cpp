@@ -185,10 +185,31 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
         const ActivityScope summing(activity(), Activity::summing);
         sample_rows_.fill(gradients, coverage.weights, coverage.sample, pool_, interrupt);
     }
-    const ActivityScope evaluating(activity(), Activity::evaluating);
-    anchored_ = form_.with_slack && anchor_.prepare(coverage.total, kNoise * coverage.weight, interrupt);
-    if (!incumbent.is_exact() && anchored_ && anchor_.head() != nullptr) incumbent = {anchor_.quality(), anchor_.quality()};
-    return {coverage, gradients, incumbent, root_noise, interrupt, kept_, reached_};
+    Task task{coverage, gradients, incumbent, root_noise, interrupt, kept_, reached_};
+    if (form_.with_slack) anchor(task, places);
+    return task;
+}
+
+// The system of all that is covered is solved by one thread. Others list sparse features meanwhile, if that takes long.
+void Search::anchor(Task& task, const std::vector<Place>& places) {
+    constexpr std::size_t kManyLabels = 96;
+    const auto solve = [&](std::size_t thread) {
+        const ActivityScope evaluating(scratch_[thread].activity, Activity::evaluating);
+        anchored_ = anchor_.prepare(task.coverage.total, kNoise * task.coverage.weight, task.interrupt);
+    };
+    if (pool_.in_use() > 1 && kept_.possible && form_.labels >= kManyLabels && !settings_.trees && !settings_.binned_candidates()) {
+        const auto run_one = [&](std::size_t number, std::size_t thread) {
+            if (number == 0) return solve(thread);
+            const Column& column = this->column(places[number - 1]);
+            if (column.rank_of.empty()) list(task, column, scratch_for(places, number - 1, thread));
+        };
+        pool_.run(places.size() + 1, task.interrupt, run_one, Deal::in_turn);
+    } else {
+        solve(0);
+    }
+    if (!task.incumbent.is_exact() && anchored_ && anchor_.head() != nullptr) {
+        task.incumbent = {anchor_.quality(), anchor_.quality()};
+    }
 }
 
 bool Search::needs_sample_rows(const std::vector<Place>& places, std::size_t sampled) const {

@@ -283,6 +283,7 @@ private:
     // What a search needs to know, with nothing listed and no candidates yet.
     Task start(const Coverage& coverage, const Gradients& gradients, const std::vector<Place>& places,
                QualityRange incumbent, double root_noise, Interrupt& interrupt);
+    void anchor(Task& task, const std::vector<Place>& places);
     // Returns the best candidate if it is the only one left, and better than the incumbent.
     std::optional<Winner> find_candidates(const Task& task, const std::vector<Place>& places,
                                           std::vector<FeatureCandidates>& candidates);
