@@ -9,7 +9,7 @@ BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.21" "ninja>=1
 SOURCES := $(shell find core src -name '*.cpp' -o -name '*.hpp' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' -o -name '*.csv' -o -path '*/assets/*') CMakeLists.txt pyproject.toml
 SANITIZED := build/sanitized
 
-.PHONY: demo test lint check docs wheel wheel-test sanitize oracle bench bench-quick bench-environments clean help
+.PHONY: demo test lint check docs wheel wheel-test sanitize sanitize-threads oracle bench bench-quick bench-environments clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,12 +46,20 @@ wheel-test: wheel  ## install the wheel into an empty environment and predict th
 sanitize: $(VENV)/developed  ## run the core's tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	rm -rf $(SANITIZED)
 	$(PIP) install --no-build-isolation --no-deps --target $(SANITIZED) . \
-		-Cbuild-dir=build/sanitizer -Ccmake.define.LABELBOOST_SANITIZE=ON
+		-Cbuild-dir=build/sanitizer -Ccmake.define.LABELBOOST_SANITIZE=address,undefined
 	PYTHONPATH=$(SANITIZED) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(BIN)/python -m pytest -n 2 -p no:cacheprovider tests/test_core.py tests/test_oracle.py tests/test_prediction.py \
 		tests/test_stages.py tests/test_label_sets.py tests/test_tree_oracle.py \
 		-k "not real_data and not instruction_set and not any_setting"
+
+sanitize-threads: $(VENV)/developed  ## run tests with several threads under ThreadSanitizer
+	rm -rf $(SANITIZED)-threads
+	$(PIP) install --no-build-isolation --no-deps --target $(SANITIZED)-threads . \
+		-Cbuild-dir=build/thread-sanitizer -Ccmake.define.LABELBOOST_SANITIZE=thread
+	PYTHONPATH=$(SANITIZED)-threads LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" TSAN_OPTIONS=halt_on_error=1 \
+		$(BIN)/python -m pytest -p no:cacheprovider tests/test_core.py tests/test_stages.py tests/test_prediction.py \
+		tests/test_tree_oracle.py -k "thread or attempts or left_over"
 
 oracle: $(VENV)/developed  ## compare core and reference in every setting, on whole data sets (long)
 	$(BIN)/python -m pytest -n 2 tests/test_oracle.py --exhaustive

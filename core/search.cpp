@@ -197,11 +197,13 @@ void Search::anchor(Task& task, const std::vector<Place>& places) {
         const ActivityScope evaluating(scratch_[thread].activity, Activity::evaluating);
         anchored_ = anchor_.prepare(task.coverage.total, kNoise * task.coverage.weight, task.interrupt);
     };
-    if (pool_.in_use() > 1 && kept_.possible && form_.labels >= kManyLabels && !settings_.trees && !settings_.binned_candidates()) {
+    const bool takes_long = form_.labels >= kManyLabels && !settings_.binned_candidates();
+    if (takes_long && pool_.in_use() > 1 && kept_.possible) {
         const auto run_one = [&](std::size_t number, std::size_t thread) {
             if (number == 0) return solve(thread);
-            const Column& column = this->column(places[number - 1]);
-            if (column.rank_of.empty()) list(task, column, scratch_for(places, number - 1, thread));
+            const std::size_t place = number - 1;
+            if (!column(places[place]).rank_of.empty()) return;  // perhaps no list of it is needed
+            list(task, column(places[place]), scratch_for(places, place, thread));
         };
         pool_.run(places.size() + 1, task.interrupt, run_one, Deal::in_turn);
     } else {
