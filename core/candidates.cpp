@@ -47,13 +47,18 @@ void FeatureCandidates::reset() {
 }
 
 std::pair<std::size_t, double> FeatureCandidates::first_up_to(double limit, bool trees) const {
-    if (by_rank) {
+    if (by_contender(trees)) {
         const auto found = std::ranges::find_if(contenders, [&](const Contender& c) { return c.quality <= limit; });
         return {found->slot, found->quality};
     }
     std::size_t position = 0;
     while (!(value(position, trees) <= limit)) ++position;
     return {position, value(position, trees)};
+}
+
+double* FeatureCandidates::place_of(std::size_t slot, bool trees) {
+    if (!by_contender(trees)) return &quality[slot];
+    return &std::ranges::lower_bound(contenders, slot, {}, &Contender::slot)->quality;
 }
 
 void FeatureCandidates::join(const FeatureCandidates& other) {
@@ -182,7 +187,7 @@ Search::Share Search::share(const Listing& listing, std::span<const CandidatePai
 void Search::scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, const Wanted* wanted,
                           FeatureCandidates& out, Piece piece) const {
     const auto target = [&](std::size_t i) {
-        return wanted == nullptr || (*wanted)[i] != 0 ? &out.quality[i] : nullptr;
+        return wanted == nullptr || (*wanted)[i] != 0 ? out.place_of(i, settings_.trees) : nullptr;
     };
     const auto is_wanted = [&](const CandidatePair& pair) { return target(pair.part_slot) || target(pair.rest_slot()); };
     const ActivityScope summing(scratch.activity, Activity::summing);
@@ -350,17 +355,18 @@ void Search::confirm(const Task& task, const Column& column, Scratch& scratch, F
                                        task.interrupt);
         return;
     }
-    std::uint32_t last = 0;
-    for (const auto& contender : out.contenders) last = std::max(last, contender.slot | 1U);
+    std::ranges::sort(out.contenders, {}, &FeatureCandidates::Contender::slot);
     Wanted& wanted = scratch.wanted;
-    wanted.assign(last + 1, 0);
-    for (const auto& contender : out.contenders) {
-        wanted[contender.slot] = 1;
-        if (settings_.trees) wanted[contender.slot ^ 1U] = 1;
+    wanted.assign((out.contenders.back().slot | 1U) + 1, 0);
+    for (auto& [slot, quality] : out.contenders) {
+        wanted[slot] = 1;
+        quality = kInfinity;  // until it is scored
+        if (settings_.trees) wanted[slot ^ 1U] = 1;
     }
     list_wanted(task, column, scratch, wanted);
-    out.quality.assign(2 * scratch.listing->splits(), kInfinity);
-    wanted.resize(out.quality.size(), 0);
+    const std::size_t slots = 2 * scratch.listing->splits();
+    if (settings_.trees) out.quality.assign(slots, kInfinity);
+    wanted.resize(slots, 0);
     total_up(task, scratch);
     scan_exactly(task, scratch, scratch.listing->pairs(), &wanted, out);
 }

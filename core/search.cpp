@@ -62,7 +62,7 @@ double Search::best_known(const FeatureCandidates& feature) const {
     double best = kInfinity;
     if (!feature.contenders.empty()) {  // then nothing else has a quality
         for (const auto& [slot, quality] : feature.contenders) {
-            best = std::min(best, feature.by_rank ? quality : feature.value(settings_.trees ? slot / 2 : slot, settings_.trees));
+            best = std::min(best, settings_.trees ? feature.value(slot / 2, true) : quality);
         }
         return best;
     }

@@ -82,11 +82,12 @@ struct Coverage : Region {
 
 // The qualities of the candidates of one feature, two per split. Infinite: not a candidate, or out of the question.
 struct alignas(kApart) FeatureCandidates {
-    AlignedVector quality;
+    AlignedVector quality;           // by slot; not for rules if there are contenders
     double best = std::numeric_limits<double>::infinity();  // of the qualities that are known
-    bool by_rank = false;            // slots are those of ranks, and qualities those of `contenders`
+    bool by_rank = false;            // slots are those of ranks
     bool screened = false;           // `best` is nearly right only, and `contenders` is all that is known besides
-    // If screened: what may be the best, with its approximate quality, or -infinity where the screening could not tell.
+    // If screened: what may be the best, with its approximate quality, or -infinity where the screening could not tell. For
+    // rules their qualities are made exact in place: there are a few of them, and perhaps a million slots.
     using Contender = RankFinding;
     AlignedVectorOf<Contender> contenders;
     // If screened: forgets contenders that are worse than `limit`; whether any are left.
@@ -109,6 +110,10 @@ struct alignas(kApart) FeatureCandidates {
     double value(std::size_t position, bool trees) const {
         return trees ? quality[2 * position] + quality[2 * position + 1] : quality[position];
     }
+    // Whether qualities are those of the contenders; these are in the order of their slots then.
+    bool by_contender(bool trees) const { return !trees && !contenders.empty(); }
+    // Where the quality of a slot stands; that of a contender if there are any.
+    double* place_of(std::size_t slot, bool trees);
     // The first position with a quality up to `limit`, of which there must be one, and that quality.
     std::pair<std::size_t, double> first_up_to(double limit, bool trees) const;
     // Takes over what another thread found out about other candidates of the feature.
