@@ -74,9 +74,10 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
         if (settings_.flat_divisions) gradients_.add_differences(labels_count_);
     }
     signs_.assign(columns_->examples * padded_size(labels_count_), 0);
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-        const std::size_t place = i / labels_count_ * padded_size(labels_count_) + i % labels_count_;
-        signs_[place] = labels[i] != 0 ? 1 : -1;
+    for (std::size_t n = 0; n < columns_->examples; ++n) {
+        const std::uint8_t* const relevant = labels.data() + n * labels_count_;
+        std::int8_t* const signs = signs_.data() + n * padded_size(labels_count_);
+        for (std::size_t k = 0; k < labels_count_; ++k) signs[k] = relevant[k] != 0 ? 1 : -1;
     }
     start_gradients(interrupt);
 }
