@@ -42,14 +42,17 @@ class Ours:
     version = version("labelboost")
 
     def __init__(self, variant: str, rules: int, threads: int, seed: int) -> None:
-        self._model = RuleBoostingClassifier(
-            n_rules=rules, random_state=seed, n_jobs=threads, **parameters(variant)
-        )
+        self._settings = {
+            "n_rules": rules,
+            "random_state": seed,
+            "n_jobs": threads,
+            **parameters(variant),
+        }
 
     def fit(self, X: Any, Y: NDArray[np.uint8], nominal: list[int]) -> None:
         """Train, with the features that the data file calls nominal as categories."""
-        self._model.set_params(categorical_features=nominal or None)
-        self._model.fit(X, Y)
+        model = RuleBoostingClassifier(categorical_features=nominal or None, **self._settings)
+        self._model = model.fit(X, Y)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return a dense matrix of 0 and 1."""
