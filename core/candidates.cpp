@@ -101,7 +101,7 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
         bound(task, scratch, pairs(), out);
         return;
     }
-    const bool is_short = !can_be_screened || (few_numeric_ && listing.splits() <= ShortLists::kMostSplits);
+    const bool is_short = !can_be_screened || (few_long_ && listing.splits() <= ShortLists::kMostSplits);
     if (is_short && sample_rows_.filled() && listing.missing().empty()) {
         out.screened = true;
         scratch.short_lists.add(sample_rows_, listing, pairs(), scratch.place, least_coverage());

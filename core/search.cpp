@@ -179,8 +179,10 @@ Search::Task Search::start(const Coverage& coverage, const Gradients& gradients,
     candidates_.resize(places.size());
     for (FeatureCandidates& feature : candidates_) feature.reset();
     reached_ = 0.0f;
-    const auto is_numeric = [&](const Place& place) { return !column(place).nominal; };
-    few_numeric_ = std::ranges::count_if(places, is_numeric) < static_cast<std::ptrdiff_t>(kShortLists);
+    const auto may_be_long = [&](const Place& place) {
+        return !column(place).nominal && column(place).ranks() > Screening::kFewestSplits;
+    };
+    few_long_ = std::ranges::count_if(places, may_be_long) < static_cast<std::ptrdiff_t>(kShortLists);
     if (needs_sample_rows(places, coverage.sample_size())) {
         const ActivityScope summing(activity(), Activity::summing);
         sample_rows_.fill(gradients, coverage.weights, coverage.sample, pool_, interrupt);

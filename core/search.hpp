@@ -440,7 +440,7 @@ private:
     KeptListings kept_;
     alignas(kApart) std::atomic<float> reached_{0.0f};
     alignas(kApart) SampleRows sample_rows_;
-    bool few_numeric_ = false;  // too few features of a search for leaps along several lists at once
+    bool few_long_ = false;  // too few features of a search have many values for leaps along several lists at once
     std::vector<std::uint8_t> dropped_;  // by example: 1 if a sparse feature dropped it; or whatever else comes in passing
     std::vector<std::int32_t> dropped_sample_;
     std::vector<std::uint64_t> bits_;  // by example, 0 between calls
