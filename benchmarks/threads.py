@@ -8,10 +8,12 @@ seconds; who goes first alternates. Prints a Markdown table of medians: of the t
 ratios of trainings that follow one another, as others on the machine slow down both. Ends with an
 error if any two models differ in a single bit. The machine must have two processors to itself: a
 column tells how much of them two threads got, and roofline.py what two processors of this machine
-are worth compared with one. The last column tells how far apart they are: nanoseconds until one has
-an answer from the other, the least and the most of what was measured before each training with
-several threads. On a virtual machine that may change from one minute to the next, and what two
-threads gain changes with it.
+are worth compared with one. The last columns tell how far apart they are: nanoseconds until one has
+an answer from the other, before and after each training with several threads, the least and the
+most of these; and the ratio of the trainings that had the processors near each other all along,
+250 nanoseconds at most, and of those that had them further apart, with their numbers in brackets.
+On a virtual machine that may change from one minute to the next, and what two threads gain changes
+with it.
 """
 
 from __future__ import annotations
@@ -67,6 +69,8 @@ int main() {
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 MOST_RULES, FEWEST_RULES = 1000, 5
+NEAR = 250.0
+"""Nanoseconds until a thread has an answer from another one."""
 
 
 @dataclass(frozen=True)
@@ -140,12 +144,13 @@ def measure(
     """Train in turn with one thread and with more; return a row of the table."""
     n_rules = args.rules or rules_for(data, args.seconds, variant, args.sparse)
     runs: dict[int, list[Run]] = {1: [], args.threads: []}
-    distances = []
+    distances: list[tuple[float, float]] = []
     for number in range(args.repeats):
         for threads in sorted(runs, reverse=number % 2 == 1):
-            if threads > 1:
-                distances.append(distance())
+            before = distance() if threads > 1 else 0.0
             runs[threads].append(train(data, n_rules, threads, variant, args.sparse))
+            if threads > 1:
+                distances.append((before, distance()))
         for threads, finished in runs.items():
             found = difference(runs[1][0].rules, finished[-1].rules)
             if found:
@@ -155,14 +160,22 @@ def measure(
     one, more = runs.values()
     seconds = [median(run.rule_seconds for run in finished) for finished in (one, more)]
     pairs = list(zip(one, more, strict=True))
-    rules = median(a.rule_seconds / b.rule_seconds for a, b in pairs)
+    ratios = [a.rule_seconds / b.rule_seconds for a, b in pairs]
     fit = median(a.fit_seconds / b.fit_seconds for a, b in pairs)
+    farthest = [max(pair) for pair in distances]
+    near = [ratio for ratio, apart in zip(ratios, farthest, strict=True) if apart <= NEAR]
+    far = [ratio for ratio, apart in zip(ratios, farthest, strict=True) if apart > NEAR]
     return (
         f"| {data.name} | {variant} | {n_rules} | {seconds[0]:.3f} | {seconds[1]:.3f} "
-        f"| {rules:.2f} | {fit:.2f} | yes "
+        f"| {median(ratios):.2f} | {fit:.2f} | yes "
         f"| {median(run.processors for run in more):.2f} "
-        f"| {min(distances):.0f} to {max(distances):.0f} |"
+        f"| {min(map(min, distances)):.0f} to {max(farthest):.0f} "
+        f"| {_median_of(near)} | {_median_of(far)} |"
     )
+
+
+def _median_of(ratios: Sequence[float]) -> str:
+    return f"{median(ratios):.2f} ({len(ratios)})" if ratios else ""
 
 
 def main() -> None:
@@ -180,9 +193,9 @@ def main() -> None:
     print(
         "| data | variant | rules | 1 thread, s | "
         f"{args.threads} threads, s | ratio | ratio of the whole fit | same model | processors "
-        "| answer, ns |"
+        "| answer, ns | near | far |"
     )
-    print("|---|---|--:|--:|--:|--:|--:|---|--:|--:|")
+    print("|---|---|--:|--:|--:|--:|--:|---|--:|--:|--:|--:|")
     try:
         with compiled(DISTANCE) as program:
             for name, variant in product(args.data, args.variants):
