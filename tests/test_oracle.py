@@ -356,6 +356,19 @@ def test_short_lists(parameters: dict[str, Any], n_labels: int) -> None:
         assert_same_rules(model.rules_, rules)
 
 
+@pytest.mark.parametrize("n_labels", [2, 7, 18])
+@pytest.mark.parametrize("n_long", [0, 2, 5])
+@pytest.mark.parametrize("parameters", SCREENED, ids=name_of)
+def test_few_lists_with_many_values(parameters: dict[str, Any], n_long: int, n_labels: int) -> None:
+    """Leaps go along several lists at once, if enough features have many values."""
+    X, Y = numeric_problem(seed=n_labels, n=120, n_labels=n_labels, values=5)
+    many_values = np.random.default_rng(n_long).normal(size=(120, n_long))
+    model, rules = fit_both(
+        np.hstack([X, many_values]), Y, n_rules=6, max_features=None, max_conditions=4, **parameters
+    )
+    assert_same_rules(model.rules_, rules)
+
+
 @pytest.mark.parametrize("n_labels", [1, 7, 16, 17, 32, 40])
 @pytest.mark.parametrize("parameters", SCREENED, ids=name_of)
 def test_features_ruled_out_by_residuals(parameters: dict[str, Any], n_labels: int) -> None:
