@@ -220,14 +220,47 @@ void Listing::list_by_marking(const Column& column, const std::vector<std::int32
     }
 }
 
-// Examples go to the next place of their rank, in ascending order.
 void Listing::list_by_counting(const Column& column, const std::vector<std::int32_t>& sample) {
+    constexpr std::size_t kFewRanks = 16;
+    if (column.ranks() <= kFewRanks) {
+        list_in_parts<4>(column, sample);
+    } else {
+        list_in_parts<1>(column, sample);
+    }
+}
+
+// Examples go to the next place of their rank, in ascending order. Of few ranks, one after the other would be likely to find
+// the place that has just been written, and wait for it: so several parts of the sample take turns, each with its own places.
+template <std::size_t kParts>
+void Listing::list_in_parts(const Column& column, const std::vector<std::int32_t>& sample) {
     const CountedPlace place(column);
-    count_ranks(column, sample);
+    const std::size_t length = sample.size() / kParts;
+    const auto visit_all = [&](const auto& visit) {
+        for (std::size_t i = 0; i < length; ++i) {
+            for (std::size_t part = 0; part < kParts; ++part) visit(sample[part * length + i], part);
+        }
+        for (std::size_t i = kParts * length; i < sample.size(); ++i) visit(sample[i], kParts - 1);
+    };
+    next_.assign(kParts * (column.ranks() + 1), 0);
+    std::uint32_t* const next = next_.data();
+    visit_all([&](std::int32_t example, std::size_t part) { ++next[kParts * place(example) + part]; });
+    groups_.resize(column.ranks());
+    std::size_t found = 0;
     std::uint32_t before = 0;
-    for (std::uint32_t& count : counts_) before += std::exchange(count, before);
+    for (std::size_t rank = 0; rank <= column.ranks(); ++rank) {
+        const std::uint32_t begin = before;
+        for (std::size_t part = 0; part < kParts; ++part) before += std::exchange(next[kParts * rank + part], before);
+        if (rank == column.ranks()) {
+            listed_ = begin;
+            break;
+        }
+        groups_[found] = {static_cast<std::int32_t>(rank), begin, before, before - begin};
+        found += before > begin ? 1 : 0;
+    }
+    groups_.resize(found);
     example_.resize(sample.size());
-    for (const std::int32_t example : sample) example_[counts_[place(example)]++] = example;
+    std::int32_t* const examples = example_.data();
+    visit_all([&](std::int32_t example, std::size_t part) { examples[next[kParts * place(example) + part]++] = example; });
 }
 
 void Listing::list_by_filtering(const Column& column, const std::vector<std::uint8_t>& sampled) {

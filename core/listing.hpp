@@ -81,6 +81,8 @@ public:
 private:
     void list_by_marking(const Column& column, const std::vector<std::int32_t>& sample);
     void list_by_counting(const Column& column, const std::vector<std::int32_t>& sample);
+    template <std::size_t kParts>
+    void list_in_parts(const Column& column, const std::vector<std::int32_t>& sample);
     void list_by_filtering(const Column& column, const std::vector<std::uint8_t>& sampled);
     void find_groups(const Column& column, std::size_t covered);
     void count_splits(const Column& column, std::uint32_t covered, std::uint32_t missing);
@@ -107,7 +109,8 @@ private:
     std::vector<std::uint32_t> count_before_;
     std::uint32_t covered_count_ = 0, missing_count_ = 0;
     std::vector<CandidatePair> pairs_;
-    // By rank, its segment; and by segment, where its next example goes. Examples of segment 0 are not wanted.
+    // By rank, its segment; and by segment, or by rank and part, where its next example goes. Examples of segment 0 are not
+    // wanted.
     std::vector<std::uint32_t> counts_, segment_of_, next_;
 };
 

@@ -1,7 +1,7 @@
 #include "short_lists.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <bit>
 
 #include "screening.hpp"
 
@@ -48,7 +48,7 @@ ShortLists::ShortLists(const Form& form, const Settings& settings)
 
 void ShortLists::begin(const ScreenTask& task, const AlignedVector& total, double reached) {
     task_ = task;
-    reached_ = std::min(reached, 0.0);  // gains are not negative
+    reached_ = static_cast<float>(std::min(reached, 0.0));  // gains are not negative
     rows_count_ = 0;
     candidates_.clear();
     findings_.clear();
@@ -65,22 +65,24 @@ void ShortLists::begin(const ScreenTask& task, const AlignedVector& total, doubl
 void ShortLists::add(const SampleRows& rows, const Listing& listing, std::span<const CandidatePair> pairs,
                      std::size_t feature, std::size_t least) {
     const ActivityScope summing(*task_.activity, Activity::summing);
-    const std::span<const std::int32_t> examples = listing.examples();
-    numbers_.resize(examples.size());
-    for (std::size_t i = 0; i < examples.size(); ++i) numbers_[i] = rows.number(examples[i]);
     const std::size_t needed = (rows_count_ + 2 * pairs.size()) * total_.size();
     if (rows_.size() < needed) rows_.resize(2 * needed);
-    steps_.clear();
-    auto row = static_cast<std::uint32_t>(rows_count_);
     const auto number = static_cast<std::uint32_t>(feature);
-    for (const CandidatePair& pair : pairs) {
-        steps_.push_back({pair.added_begin, pair.added_end, pair.starts_anew});
-        if (pair.part_count >= least) candidates_.push_back({number, pair.part_slot, row, false});
-        if (pair.rest_count >= least) candidates_.push_back({number, pair.rest_slot(), row + 1, true});
-        row += 2;
+    auto row = static_cast<std::uint32_t>(rows_count_);
+    steps_.resize(pairs.size());
+    std::size_t count = candidates_.size();
+    candidates_.resize(count + 2 * pairs.size());
+    for (std::size_t p = 0; p < pairs.size(); ++p, row += 2) {
+        const CandidatePair& pair = pairs[p];
+        steps_[p] = {pair.added_begin, pair.added_end, pair.starts_anew};
+        candidates_[count] = {number, pair.part_slot, row, false};
+        count += pair.part_count >= least ? 1 : 0;
+        candidates_[count] = {number, pair.rest_slot(), row + 1, true};
+        count += pair.rest_count >= least ? 1 : 0;
     }
-    active_kernels().add_up_splits(rows.rows(), total_.size(), numbers_.data(), steps_.data(), steps_.size(),
-                                   total_.data(), rows_.data() + rows_count_ * total_.size());
+    candidates_.resize(count);
+    active_kernels().add_up_splits(rows.rows(), listing.examples().data(), steps_.data(), steps_.size(), total_.data(),
+                                   rows_.data() + rows_count_ * total_.size());
     rows_count_ = row;
     if (candidates_.size() >= kMostWaiting) finish();
 }
@@ -104,14 +106,11 @@ void ShortLists::score(std::span<const Candidate> candidates) {
         subtracted[i] = candidate.subtracted ? -1 : 0;
     }
     alignas(64) float quality[kTogether];
-    active_kernels().score_regions(rows, subtracted, total_.data(), task_, by_sign_, scratch_.data(), quality);
-    // Twice the margin that decides in the end, as what is reached is approximate itself.
-    const double limit = (1.0 - 2e-3) * reached_;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-        const auto found = static_cast<double>(quality[i]);
-        if (found > limit) continue;
+    unsigned best = active_kernels().score_regions(rows, subtracted, total_.data(), task_, by_sign_, scratch_.data(),
+                                                   quality, reached_);
+    for (best &= (1U << candidates.size()) - 1; best != 0; best &= best - 1) {
+        const auto i = static_cast<std::size_t>(std::countr_zero(best));
         findings_.push_back({candidates[i].feature, candidates[i].slot, quality[i]});
-        if (found > -std::numeric_limits<double>::infinity()) reached_ = std::min(reached_, found);
     }
 }
 

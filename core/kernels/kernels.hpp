@@ -86,6 +86,13 @@ struct RowFactors {
     const std::int32_t* second;
 };
 
+// Rows of `size` numbers, one for each example that has a number.
+struct NumberedRows {
+    const float* values;
+    std::size_t size;
+    const std::int32_t* number;  // by example
+};
+
 // What the part before a split has in addition to that of the split before: places in a list.
 struct SplitStep {
     std::uint32_t begin, end;
@@ -286,14 +293,15 @@ struct Kernels {
     void (*leap_signed)(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch);
     void (*leap_diagonal)(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch);
 
-    // The sums of the regions of splits: for each of them the row of its part, then that of the rest of the total. numbers: of
-    // the rows, by place in the list. And the qualities of sixteen such regions; -infinity: not decided. subtracted: per
+    // The sums of the regions of splits: for each of them the row of its part, then that of the rest of the total. examples:
+    // as they are listed. And the qualities of sixteen such regions; -infinity: not decided. subtracted: per
     // region, -1 if it is a rest, else 0; by_sign: one bin per sign with the paper's aggregation. Only what does not depend
     // on examples is taken from the task. scratch: screen_scratch_size(labels, bins per sign) floats.
-    void (*add_up_splits)(const float* rows, std::size_t size, const std::int32_t* numbers, const SplitStep* steps,
-                          std::size_t count, const float* total, float* out);
-    void (*score_regions)(const float* const* rows, const std::int32_t* subtracted, const float* total,
-                          const ScreenTask& task, bool by_sign, float* scratch, float* quality);
+    void (*add_up_splits)(const NumberedRows& rows, const std::int32_t* examples, const SplitStep* steps, std::size_t count,
+                          const float* total, float* out);
+    // reached: the best quality that is known, which is lowered; returns a bit for each region that may be the best by then.
+    unsigned (*score_regions)(const float* const* rows, const std::int32_t* subtracted, const float* total,
+                              const ScreenTask& task, bool by_sign, float* scratch, float* quality, float& reached);
 
     // Rows of gradients and Hessians in single precision, and the qualities of regions from such rows (see packed.hpp).
     void (*pack_joint)(const double* gradient, double weight, std::size_t labels, float* out);

@@ -12,33 +12,36 @@ namespace {
 
 // For kCount vectors of each row.
 template <std::size_t kCount>
-inline void add_up_splits_of(const float* rows, std::size_t size, const std::int32_t* numbers, const SplitStep* steps,
-                             std::size_t count, const float* total, float* target) {
+inline void add_up_splits_of(const NumberedRows& rows, std::size_t column, const std::int32_t* examples,
+                             const SplitStep* steps, std::size_t count, const float* total, float* out) {
+    const std::size_t size = rows.size;
+    const float* const first = rows.values + column;
+    float* target = out + column;
     VecF part[kCount] = {};
     for (std::size_t s = 0; s < count; ++s, target += 2 * size) {
         if (steps[s].starts_anew) {
             for (VecF& sums : part) sums = VecF{};
         }
         for (std::uint32_t i = steps[s].begin; i < steps[s].end; ++i) {
-            const float* const row = rows + size * static_cast<std::size_t>(numbers[i]);
+            const float* const row = first + size * static_cast<std::size_t>(rows.number[examples[i]]);
             for (std::size_t t = 0; t < kCount; ++t) part[t] += load(row + kWide * t);
         }
         for (std::size_t t = 0; t < kCount; ++t) {
             store(target + kWide * t) = part[t];
-            store(target + size + kWide * t) = load(total + kWide * t) - part[t];
+            store(target + size + kWide * t) = load(total + column + kWide * t) - part[t];
         }
     }
 }
 
 // A few vectors at a time, so that the sums stay in registers. The rest is what a part leaves of the total.
-void add_up_splits(const float* rows, std::size_t size, const std::int32_t* numbers, const SplitStep* steps,
-                   std::size_t count, const float* total, float* out) {
+void add_up_splits(const NumberedRows& rows, const std::int32_t* examples, const SplitStep* steps, std::size_t count,
+                   const float* total, float* out) {
     constexpr std::size_t kTogether = 3;
     std::size_t c = 0;
-    for (; c + kTogether * kWide <= size; c += kTogether * kWide) {
-        add_up_splits_of<kTogether>(rows + c, size, numbers, steps, count, total + c, out + c);
+    for (; c + kTogether * kWide <= rows.size; c += kTogether * kWide) {
+        add_up_splits_of<kTogether>(rows, c, examples, steps, count, total, out);
     }
-    for (; c < size; c += kWide) add_up_splits_of<1>(rows + c, size, numbers, steps, count, total + c, out + c);
+    for (; c < rows.size; c += kWide) add_up_splits_of<1>(rows, c, examples, steps, count, total, out);
 }
 
 // Whether a region that is a difference is too small a part of the total, or a sign in it may be rounding.
@@ -52,8 +55,10 @@ inline VecFMask lost_by_subtraction(const WideJoint& sums, const float* total) {
     return lost;
 }
 
-void score_regions(const float* const* rows, const std::int32_t* subtracted, const float* total, const ScreenTask& task,
-                   bool by_sign, float* scratch, float* quality) {
+unsigned score_regions(const float* const* rows, const std::int32_t* subtracted, const float* total, const ScreenTask& task,
+                       bool by_sign, float* scratch, float* quality, float& reached) {
+    // Twice the margin that decides in the end, as what is reached is approximate itself.
+    constexpr float kMargin = 2e-3f;
     const WideSigned sums{{task.labels, scratch}};
     gather_rows(rows, WideJoint::vectors(task.labels), sums.values);
     float* const room = sums.values + kWide * WideSigned::vectors(task.labels);
@@ -70,7 +75,11 @@ void score_regions(const float* const* rows, const std::int32_t* subtracted, con
     } else {
         found = score_wide_exact(sums, task, room, doubt);
     }
-    store(quality) = unless_in_doubt(found, doubt);
+    const VecF decided = unless_in_doubt(found, doubt);
+    store(quality) = decided;
+    const VecF none = VecF{};  // gains are not negative
+    reached = std::min(reached, smallest(select(decided > broadcast(-__builtin_inff()), decided, none)));
+    return negative_bits(~(decided > broadcast((1.0f - kMargin) * reached)));
 }
 
 }  // namespace

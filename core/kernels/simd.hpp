@@ -205,6 +205,12 @@ inline double smallest(Vec x) {
     const Quarter four = smaller(smaller(quarter<0>(x), quarter<2>(x)), smaller(quarter<1>(x), quarter<3>(x)));
     return four[0] < four[1] ? four[0] : four[1];
 }
+inline float smallest(VecF x) {
+    const auto smaller = [](QuarterF a, QuarterF b) { return a < b ? a : b; };
+    const QuarterF parts = smaller(smaller(quarter<0>(x), quarter<1>(x)), smaller(quarter<2>(x), quarter<3>(x)));
+    const QuarterF pairs = smaller(parts, __builtin_shufflevector(parts, parts, 1, 0, 3, 2));
+    return pairs[0] < pairs[2] ? pairs[0] : pairs[2];
+}
 inline float sum(VecF x) {
     const QuarterF parts = (quarter<0>(x) + quarter<1>(x)) + (quarter<2>(x) + quarter<3>(x));
     const QuarterF pairs = parts + __builtin_shufflevector(parts, parts, 1, 0, 3, 2);
