@@ -32,14 +32,19 @@ inline void free_bytes(void* start, std::size_t bytes) {
     }
 }
 
-template <typename T>
+// Filled: new elements are zero, unless they are given a value. Otherwise they are left as they are.
+template <typename T, bool kFilled = true>
 struct CacheAligned {
     using value_type = T;
+    template <typename U>
+    struct rebind {
+        using other = CacheAligned<U, kFilled>;
+    };
     static constexpr std::size_t kAlignment = 64;
 
     CacheAligned() = default;
     template <typename U>
-    CacheAligned(const CacheAligned<U>&) {}
+    CacheAligned(const CacheAligned<U, kFilled>&) {}
     // Aligned by hand, in front of the vector the address to free: the aligned allocation of the C library takes several
     // times as long as the plain one, and short vectors are made for every rule.
     T* allocate(std::size_t n) {
@@ -52,6 +57,14 @@ struct CacheAligned {
         char* start;
         std::memcpy(&start, reinterpret_cast<char*>(p) - sizeof(start), sizeof(start));
         free_bytes(start, bytes_for(n));
+    }
+    template <typename... Arguments>
+    void construct(T* place, Arguments&&... arguments) {
+        if constexpr (kFilled || sizeof...(Arguments) > 0) {
+            ::new (static_cast<void*>(place)) T(std::forward<Arguments>(arguments)...);
+        } else {
+            ::new (static_cast<void*>(place)) T;
+        }
     }
     static std::size_t bytes_for(std::size_t n) { return ((n * sizeof(T) + kAlignment - 1) / kAlignment + 1) * kAlignment; }
     friend bool operator==(const CacheAligned&, const CacheAligned&) { return true; }
@@ -78,5 +91,8 @@ using UnfilledVectorOf = std::vector<T, Unfilled<T>>;
 template <typename T>
 using AlignedVectorOf = std::vector<T, CacheAligned<T>>;
 using AlignedVector = AlignedVectorOf<double>;
+// For intermediate results: to clear it would take the system a page for every four kilobytes, whether they are needed or not.
+template <typename T>
+using AlignedRoomOf = std::vector<T, CacheAligned<T, false>>;
 
 }  // namespace labelboost

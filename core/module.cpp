@@ -22,6 +22,7 @@
 #include "matrix.hpp"
 #include "predict.hpp"
 #include "python_rules.hpp"
+#include "random.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -148,24 +149,30 @@ std::vector<T> vector_of(const Vector<T>& array) {
     return {array.data(), array.data() + array.size()};
 }
 
+// What has been checked is nobody else's: it cannot be changed.
+Ensemble checked_ensemble(RuleArrays rules) {
+    check_offsets<std::int64_t>(rules.conditions, rules.features.size());
+    check_offsets<std::int64_t>(rules.heads, rules.head_labels.size());
+    check_indices(rules.features, rules.n_features);
+    check_indices(rules.head_labels, rules.n_labels);
+    require(rules.operators.size() == rules.features.size() && rules.values.size() == rules.features.size(),
+            "conditions differ in length");
+    require(rules.head_scores.size() == rules.head_labels.size(), "heads differ in length");
+    require(rules.heads.size() == rules.conditions.size(), "there must be as many heads as bodies");
+    require(rules.features.size() < std::numeric_limits<std::int32_t>::max(), "there are too many conditions");
+    const auto last_operator = static_cast<std::uint8_t>(Operator::not_equal);
+    for (const std::uint8_t op : rules.operators) require(op <= last_operator, "an operator is unknown");
+    for (const double value : rules.values) require(!std::isnan(value), "a condition's value is missing");
+    return Ensemble(std::move(rules));
+}
+
 void make_ensemble(Ensemble* self, const Vector<std::int64_t>& conditions, const Vector<std::int32_t>& features,
                    const Vector<std::uint8_t>& operators, const Vector<double>& values,
                    const Vector<std::int64_t>& heads, const Vector<std::int32_t>& head_labels,
                    const Vector<double>& head_scores, std::size_t n_features, std::size_t n_labels) {
-    check_offsets(span_of(conditions), features.size());
-    check_offsets(span_of(heads), head_labels.size());
-    check_indices(span_of(features), n_features);
-    check_indices(span_of(head_labels), n_labels);
-    require(operators.size() == features.size() && values.size() == features.size(), "conditions differ in length");
-    require(head_scores.size() == head_labels.size(), "heads differ in length");
-    require(heads.size() == conditions.size(), "there must be as many heads as bodies");
-    require(features.size() < std::numeric_limits<std::int32_t>::max(), "there are too many conditions");
-    const auto last_operator = static_cast<std::uint8_t>(Operator::not_equal);
-    for (const std::uint8_t op : span_of(operators)) require(op <= last_operator, "an operator is unknown");
-    for (const double value : span_of(values)) require(!std::isnan(value), "a condition's value is missing");
-    // Copied: nobody can change what has been checked.
-    new (self) Ensemble({vector_of(conditions), vector_of(features), vector_of(operators), vector_of(values),
-                         vector_of(heads), vector_of(head_labels), vector_of(head_scores), n_features, n_labels});
+    new (self) Ensemble(checked_ensemble({vector_of(conditions), vector_of(features), vector_of(operators),
+                                          vector_of(values), vector_of(heads), vector_of(head_labels),
+                                          vector_of(head_scores), n_features, n_labels}));
 }
 
 template <typename T>
@@ -321,14 +328,14 @@ void register_booster(nb::module_& module) {
             "trees"_a = false, "subsample"_a = 1.0, "max_depth"_a = 0, "max_leaves"_a = 0, "best_first"_a = true,
             "flat_divisions"_a = false)
         .def("add_default_rule",
-             [](Booster& self, const RuleMaker& maker) {
+             [](Booster& self, RuleMaker& maker) {
                  return maker.make(
                      run_interruptibly([&](Interrupt& interrupt) { return self.add_default_rule(interrupt); }));
              },
              "maker"_a)
         .def(
             "learn_rule",
-            [](Booster& self, std::uint64_t attempt, const RuleMaker& maker) -> nb::object {
+            [](Booster& self, std::uint64_t attempt, RuleMaker& maker) -> nb::object {
                 const auto rule =
                     run_interruptibly([&](Interrupt& interrupt) { return self.learn_rule(attempt, interrupt); });
                 return rule ? maker.make(*rule) : nb::none();
@@ -545,9 +552,16 @@ NB_MODULE(_core, module) {
     register_booster(module);
     nb::class_<RuleMaker>(module, "RuleMaker")
         .def(nb::init<nb::type_object, nb::type_object, nb::tuple, nb::object>(), "rule"_a, "condition"_a, "operators"_a,
-             "missing"_a);
+             "missing"_a)
+        .def("pack",
+             [](const RuleMaker& self, const nb::sequence& rules, const Matrix<double>& heads, std::size_t n_features) {
+                 require(heads.shape(0) == nb::len(rules), "there must be a head for each rule");
+                 return checked_ensemble(self.pack(rules, heads.data(), n_features, heads.shape(1)));
+             },
+             "rules"_a, "heads"_a.noconvert(), "n_features"_a);
     register_ensemble(module);
     register_forest(module);
     register_decoding(module);
+    module.def("first_draw_of_numpy", &first_draw_of_numpy, "seed"_a);
     module.def("instruction_set", [] { return std::string(active_kernels().name); });
 }

@@ -144,7 +144,7 @@ PackedScorer::PackedScorer(const Form& form, const Settings& settings, std::size
       size_(size),
       rows_(kTogether * size + 16, 0.0f),
       system_(sums_ ? packed_scratch_size(form.labels, Screening::most_bins_per_sign(form, settings))
-              : form.joint ? kTogether * size : 0, 0.0f) {}
+              : form.joint ? kTogether * size : 0) {}
 
 void PackedScorer::add(float* quality) {
     targets_[count_++] = quality;

@@ -87,7 +87,8 @@ private:
     ScreenTask task_{};
     float l2_, noise_ = 0.0f;
     std::size_t size_, count_ = 0;
-    FloatVector rows_, system_;
+    FloatVector rows_;
+    AlignedRoomOf<float> system_;
     float* targets_[kTogether] = {};
 };
 

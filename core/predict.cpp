@@ -6,9 +6,9 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <tuple>
 #include <utility>
 
+#include "digits.hpp"
 #include "kernels/kernels.hpp"
 #include "search.hpp"
 
@@ -55,10 +55,22 @@ void for_each_entry(const RuleArrays& rules, std::size_t r, const Add& add) {
 }  // namespace
 
 ConditionIndex::ConditionIndex(const RuleArrays& rules) : used(rules.features.size()) {
-    const auto key = [&](std::uint32_t c) {
-        const auto op = static_cast<Operator>(rules.operators[c]);
-        return std::tuple(rules.features[c], is_ordered(op), rules.values[c], is_negated(op));
+    struct Numbered {
+        double constant;
+        std::uint32_t number;
+        bool is_negation;
+        std::uint64_t scale;  // the feature, and whether it is ordered
     };
+    UnfilledVectorOf<Numbered> sorted, other;
+    sorted.reserve(used.size());
+    for (std::uint32_t c = 0; c < used.size(); ++c) {
+        const auto op = static_cast<Operator>(rules.operators[c]);
+        const auto feature = static_cast<std::uint64_t>(rules.features[c]);
+        sorted.push_back({rules.values[c], c, is_negated(op), 2 * feature + (is_ordered(op) ? 1 : 0)});
+    }
+    sort_by_key(sorted, other, [](const Numbered& condition) { return std::uint32_t{condition.is_negation}; });
+    sort_by_key(sorted, other, [](const Numbered& condition) { return sort_key(condition.constant); });
+    sort_by_key(sorted, other, [](const Numbered& condition) { return condition.scale; });
     const auto add_position = [&](double constant, bool is_negation) {
         constants.push_back(constant);
         negated.push_back(is_negation);
@@ -67,20 +79,18 @@ ConditionIndex::ConditionIndex(const RuleArrays& rules) : used(rules.features.si
     const auto end_scale = [&] {
         if (!scales.empty()) scales.back().end = add_position(kInfinity, false);
     };
-    std::vector<std::uint32_t> order(used.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        const auto [feature, ordered, constant, is_negation] = key(order[i]);
-        if (i > 0 && key(order[i - 1]) == key(order[i])) {
-            used[order[i]] = used[order[i - 1]];
-            continue;
-        }
-        if (scales.empty() || scales.back().feature != feature || scales.back().ordered != ordered) {
+    const Numbered* before = nullptr;
+    for (const Numbered& condition : sorted) {
+        const bool new_scale = before == nullptr || before->scale != condition.scale;
+        if (new_scale) {
             end_scale();
-            scales.push_back({feature, ordered, static_cast<std::uint32_t>(constants.size()), 0, 0});
+            scales.push_back({static_cast<std::int32_t>(condition.scale / 2), condition.scale % 2 != 0,
+                              static_cast<std::uint32_t>(constants.size()), 0, 0});
         }
-        used[order[i]] = add_position(constant, is_negation);
+        const bool repeated = !new_scale && before->constant == condition.constant &&
+                              before->is_negation == condition.is_negation;
+        used[condition.number] = repeated ? used[before->number] : add_position(condition.constant, condition.is_negation);
+        before = &condition;
     }
     end_scale();
     constexpr double kZero[] = {0.0};

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <random>
 
 namespace labelboost {
 
@@ -34,5 +36,17 @@ public:
 private:
     std::uint64_t key_;
 };
+
+// What numpy.random.RandomState(seed).randint(0, 2**63 - 1, dtype=int64) returns: to make that object takes NumPy longer than
+// to learn a rule, as it fills its state twice, at first with what the system holds for random.
+inline std::uint64_t first_draw_of_numpy(std::uint32_t seed) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    std::mt19937 generator(seed);
+    while (true) {
+        const std::uint64_t high = generator(), low = generator();
+        const std::uint64_t drawn = (high << 32 | low) & kMost;
+        if (drawn < kMost) return drawn;
+    }
+}
 
 }  // namespace labelboost

@@ -96,15 +96,15 @@ private:
     const Settings& settings_;
     bool by_sign_;
     std::vector<float> bins_for_;
-    AlignedVectorOf<float> scratch_;
+    AlignedRoomOf<float> scratch_;
     AlignedVector sums_before_;
     Lined lined_[kShortLists];
     std::size_t short_lists_ = 0;  // that wait until there are enough of them
     double short_weight_ = 0.0;    // total weight of each
-    AlignedVectorOf<float> before_quality_, behind_quality_;  // as the kernels leave them
+    AlignedRoomOf<float> before_quality_, behind_quality_;  // as the kernels leave them
     std::vector<std::uint32_t> place_;                        // where the results of a split stand
     LeapState leaps_;
-    AlignedVectorOf<float> waiting_sums_;
+    AlignedRoomOf<float> waiting_sums_;
     std::vector<ScreenFinding> findings_;
 };
 

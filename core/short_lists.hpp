@@ -30,9 +30,7 @@ public:
     void fill(const Gradients& gradients, const std::vector<double>& weights, const std::vector<std::int32_t>& sample,
               ThreadPool& pool, Interrupt& interrupt);
 
-    const float* rows() const { return rows_.tile(0); }
-    // Of the row of an example in the sample.
-    std::int32_t number(std::int32_t example) const { return number_[static_cast<std::size_t>(example)]; }
+    NumberedRows rows() const { return {rows_.tile(0), rows_.tiles().size, number_.data()}; }
 
 private:
     bool possible_;
@@ -70,14 +68,13 @@ private:
 
     bool by_sign_;
     ScreenTask task_{};
-    double reached_ = 0.0;
+    float reached_ = 0.0f;
     AlignedVectorOf<float> total_;
-    AlignedVectorOf<float> rows_;  // two for each split
-    AlignedVectorOf<float> scratch_;
+    AlignedRoomOf<float> rows_;  // two for each split
+    AlignedRoomOf<float> scratch_;
     std::size_t rows_count_ = 0;
-    std::vector<std::int32_t> numbers_;  // of rows, by place in a list
-    std::vector<SplitStep> steps_;
-    std::vector<Candidate> candidates_;
+    UnfilledVectorOf<SplitStep> steps_;
+    UnfilledVectorOf<Candidate> candidates_;
     std::vector<ScreenFinding> findings_;
 };
 

@@ -68,15 +68,19 @@ def boost(
     next_report = _tell(report, booster, boosted)
     with control.rescuing(boosted):
         reason = control.begin(booster, boosted)
-        while reason is None and len(boosted) < size and failures < patience:
+        watched, missing = control.watches, size - len(boosted)
+        # Rules of small data take microseconds, so there is no call here that is not needed.
+        while missing > 0 and reason is None and failures < patience:
             attempt = next(attempts)
             learned = learn(attempt)
             if learned is None:
                 failures += 1
                 continue
             failures = 0
+            missing -= 1
             boosted.append(learned, attempt, time.perf_counter() - began)
-            reason = control.after_step(booster, boosted)
+            if watched:
+                reason = control.after_step(booster, boosted)
             if report and time.monotonic() > next_report:
                 next_report = _tell(report, booster, boosted)
         _tell(report, booster, boosted)

@@ -54,28 +54,10 @@ class Rule:
 
 
 RULE_MAKER = RuleMaker(Rule, Condition, OPERATORS, "fails")
-"""What the core makes rules with."""
+"""What the core makes rules with, and reads them."""
 
 
 def pack_rules(rules: Sequence[Rule], n_features: int, n_labels: int) -> Ensemble:
-    """Pack rules for prediction; a head with many zeros is stored without them."""
-    conditions = [condition for rule in rules for condition in rule.conditions]
-    codes = {operator: code for code, operator in enumerate(OPERATORS)}
-    heads = np.array([rule.head for rule in rules])
-    stored = heads != 0.0
-    stored[2 * np.count_nonzero(stored, axis=1) > n_labels] = True
-    return Ensemble(
-        conditions=_offsets([len(rule.conditions) for rule in rules]),
-        features=np.array([condition.feature for condition in conditions], dtype=np.int32),
-        operators=np.array([codes[c.operator] for c in conditions], dtype=np.uint8),
-        values=np.array([condition.value for condition in conditions], dtype=np.float64),
-        heads=_offsets(np.count_nonzero(stored, axis=1)),
-        head_labels=np.nonzero(stored)[1].astype(np.int32),
-        head_scores=heads[stored],
-        n_features=n_features,
-        n_labels=n_labels,
-    )
-
-
-def _offsets(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    """Pack rules for prediction."""
+    heads = np.array([rule.head for rule in rules], dtype=np.float64)
+    return RULE_MAKER.pack(rules, heads.reshape(len(rules), n_labels), n_features)

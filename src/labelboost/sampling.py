@@ -7,7 +7,11 @@ import math
 import numpy as np
 from sklearn.utils import check_random_state
 
+from labelboost import _core
 from labelboost.parameters import check_integer, check_real, is_integer, is_real
+
+LARGEST_SEED = 2**32 - 1
+"""That NumPy takes."""
 
 
 def resolve_max_features(max_features: object, n_features: int) -> int:
@@ -36,6 +40,8 @@ def resolve_max_features(max_features: object, n_features: int) -> int:
 
 def resolve_seed(random_state: object) -> int:
     """Turn scikit-learn's idea of a random state into the seed of all draws."""
+    if is_integer(random_state) and 0 <= random_state <= LARGEST_SEED:
+        return _core.first_draw_of_numpy(int(random_state))  # as below, but at once
     try:
         generator = check_random_state(random_state)
     except (OverflowError, TypeError, ValueError) as error:

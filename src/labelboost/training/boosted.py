@@ -37,11 +37,10 @@ class Boosted(Generic[Learned]):
         return n_learned + self.default_counts
 
     def append(self, learned: Learned, attempt: int, seconds: float) -> None:
-        """Add what was learned; it counts once it is complete, whatever interrupts this."""
-        n = len(self.learned)
-        self.times[n + 1 :] = [seconds]
-        self.attempts[n:] = [attempt]
-        self.learned.append(learned)
+        """Add what was learned. If this is interrupted, that does not count."""
+        self.times.append(seconds)
+        self.attempts.append(attempt)
+        self.learned.append(learned)  # last, as the number of those is what counts
 
     def first(self, size: int) -> Boosted[Learned]:
         """Return the beginning, as an ensemble of that size."""

@@ -83,6 +83,12 @@ class Control(Generic[Learned]):
     inherited: int = 0
     """How many of the learned ones come from a former model: these are kept in any case."""
 
+    @property
+    def watches(self) -> bool:
+        """Whether there is anything to do after each step."""
+        watchers = self.validation or self.callbacks or self.checkpoints
+        return bool(watchers) or self.deadline is not None
+
     def begin(self, booster: Booster, boosted: Boosted[Learned]) -> str | None:
         """Catch up with what was there from the start: the default rule, or much more."""
         if self.checkpoints:
