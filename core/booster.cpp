@@ -52,7 +52,8 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
       scores_(settings_.separate_labels() ? 0 : columns_->examples, labels_count_),
       everything_(columns_->examples),
       permutation_(columns_->features.size()),
-      search_(*columns_, settings_, division_form(settings_, form_), pool_) {
+      search_(*columns_, settings_, division_form(settings_, form_), pool_),
+      head_system_(form_, settings_) {
     std::iota(everything_.begin(), everything_.end(), 0);
     std::iota(permutation_.begin(), permutation_.end(), 0);
     if (!tickets_.empty()) {
@@ -106,7 +107,8 @@ LearnedRule Booster::add_default_rule(Interrupt& interrupt) {
 std::vector<double> Booster::default_head(Interrupt& interrupt, double* quality) {
     const Form form{settings_.joint_loss(), labels_count_};
     const double noise = kNoise * total_weight_;
-    return complete_head(form, gradients_, weights_, everything_, settings_, noise, pool_, interrupt, quality);
+    BinnedSystem binned(form, settings_);
+    return complete_head(form, gradients_, weights_, everything_, settings_, binned, noise, pool_, interrupt, quality);
 }
 
 // Trees are worth their conditions only where the same scores for all have nothing left to gain. One step may be far from
@@ -209,7 +211,7 @@ std::optional<LearnedTree> Booster::learn_tree(std::uint64_t attempt, Interrupt&
         const double noise = kNoise * total_weight(weights_, covered);
         double quality = 0.0;
         tree.heads[n] =
-            complete_head(form_, gradients_, weights_, covered, settings_, noise, pool_, interrupt, &quality);
+            complete_head(form_, gradients_, weights_, covered, settings_, head_system_, noise, pool_, interrupt, &quality);
         tree.gains.push_back(gain(quality, settings_.learning_rate));
         for (double& score : tree.heads[n]) score *= settings_.learning_rate;
         leaves.push_back({&covered, &tree.heads[n]});
@@ -223,8 +225,8 @@ std::optional<LearnedTree> Booster::learn_tree(std::uint64_t attempt, Interrupt&
 std::vector<double> Booster::rule_head(const Coverage& coverage, double noise, double& quality, Interrupt& interrupt) {
     const double head_noise = kNoise * total_weight(weights_, coverage.all);
     if (!settings_.single_head) {
-        return complete_head(form_, gradients_, weights_, coverage.all, settings_, head_noise, pool_, interrupt,
-                             &quality);
+        return complete_head(form_, gradients_, weights_, coverage.all, settings_, head_system_, head_noise, pool_,
+                             interrupt, &quality);
     }
     const std::size_t label = best_label(coverage.total.data(), labels_count_, settings_.l2, noise);
     const AlignedVector sums =

@@ -11,6 +11,7 @@
 
 #include "columns.hpp"
 #include "example_scores.hpp"
+#include "heads.hpp"
 #include "label_scores.hpp"
 #include "label_sets.hpp"
 #include "profiler.hpp"
@@ -130,6 +131,7 @@ private:
     std::optional<std::uint64_t> drawn_attempt_;
     std::vector<std::uint32_t> times_drawn_;  // by example: how often it was drawn
     Search search_;
+    BinnedSystem head_system_;
     std::optional<Profiler> profiler_;
 };
 

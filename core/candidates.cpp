@@ -104,7 +104,11 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
     const bool is_short = !can_be_screened || (few_long_ && listing.splits() <= ShortLists::kMostSplits);
     if (is_short && sample_rows_.filled() && listing.missing().empty()) {
         out.screened = true;
-        scratch.short_lists.add(sample_rows_, listing, pairs(), scratch.place, least_coverage());
+        if (piece.of == 1) {
+            scratch.short_lists.add(sample_rows_, listing, scratch.place, least_coverage());
+        } else {
+            scratch.short_lists.add(sample_rows_, listing, pairs(), scratch.place, least_coverage());
+        }
         return;
     }
     total_up(task, scratch);

@@ -251,11 +251,10 @@ void form_joint_bins(BinnedSystem& binned, const Gradients& gradients, std::span
 }  // namespace
 
 std::vector<double> complete_head(const Form& form, const Gradients& gradients, std::span<const double> weights,
-                                  std::span<const std::int32_t> examples, const Settings& settings, double noise,
-                                  ThreadPool& pool, Interrupt& interrupt, double* quality) {
+                                  std::span<const std::int32_t> examples, const Settings& settings, BinnedSystem& binned,
+                                  double noise, ThreadPool& pool, Interrupt& interrupt, double* quality) {
     double unwanted = 0.0;
     double& found = quality != nullptr ? *quality : unwanted;
-    BinnedSystem binned(form, settings);
     if (settings.use_bins && form.joint && form.sets == nullptr) {
         form_joint_bins(binned, gradients, weights, examples, form.labels, noise, pool, interrupt);
         return solve_binned(binned, form.labels, noise, interrupt, found);

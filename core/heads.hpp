@@ -16,12 +16,6 @@ constexpr std::size_t system_stride(std::size_t n) { return padded_size(n + 1); 
 void fill_joint_system(const double* sums, std::size_t labels, double l2, double* system);
 double factorise_system(double* system, std::size_t stride, std::size_t n, double noise, Interrupt& interrupt);
 
-// Scores for all labels that minimise the objective over the examples; weights are indexed by example. `quality`, if
-// wanted, becomes the objective at these scores: what a step of this length promises, at most zero.
-std::vector<double> complete_head(const Form& form, const Gradients& gradients, std::span<const double> weights,
-                                  std::span<const std::int32_t> examples, const Settings& settings, double noise,
-                                  ThreadPool& pool, Interrupt& interrupt, double* quality = nullptr);
-
 // The label that a single-label head should predict for: the first of the best.
 std::size_t best_label(const double* sums, std::size_t labels, double l2, double noise);
 
@@ -82,5 +76,12 @@ private:
     AlignedVector gradient_, additive_, hessian_, criterion_, numbers_;  // by label, padded
     AlignedVector rows_;
 };
+
+// Scores for all labels that minimise the objective over the examples; weights are indexed by example. `quality`, if
+// wanted, becomes the objective at these scores: what a step of this length promises, at most zero. binned: made for this form,
+// and used again for its memory.
+std::vector<double> complete_head(const Form& form, const Gradients& gradients, std::span<const double> weights,
+                                  std::span<const std::int32_t> examples, const Settings& settings, BinnedSystem& binned,
+                                  double noise, ThreadPool& pool, Interrupt& interrupt, double* quality = nullptr);
 
 }  // namespace labelboost

@@ -14,8 +14,6 @@ bool cheaper_to_mark(const Column& column, std::size_t covered) {
     return !column.rank_of.empty() && 8 * covered + column.listed() / 64 < column.listed();
 }
 
-bool is_implicit(const Listing::Group& group) { return group.begin == group.end; }
-
 // By rank, those without a value behind all others.
 struct CountedPlace {
     const std::int32_t* rank_of;
@@ -84,6 +82,7 @@ void Listing::find_groups(const std::vector<std::uint32_t>& counts) {
         listed += counts[rank];
     }
     listed_ = listed;
+    all_listed_ = true;
 }
 
 bool Listing::counting_pays(const Column& column, std::size_t covered) {
@@ -148,7 +147,6 @@ void Listing::count_splits(const Column& column, std::uint32_t covered, std::uin
     covered_ = covered;
     missing_ = missing;
     paired_ = false;
-    all_listed_ = std::none_of(groups_.begin(), groups_.end(), is_implicit);
     splits_ = groups_.size();
     if (nominal_) {
         // The second category of two, with nothing missing, would repeat the candidates of the first.
@@ -165,19 +163,9 @@ const std::vector<CandidatePair>& Listing::pairs() {
 
 void Listing::pair_up() {
     paired_ = true;
-    pairs_.resize(splits_);
-    if (splits_ == 0) return;
-    if (nominal_) {
-        pair_nominal();
-    } else {
-        pair_numeric();
-    }
-    if (count_before_.empty()) return;
-    for (CandidatePair& pair : pairs_) {
-        const std::uint32_t count = count_before_[pair.end] - count_before_[pair.begin];
-        if (pair.part_count > 0) pair.part_count = count;
-        if (pair.rest_count > 0) pair.rest_count = covered_count_ - missing_count_ - count;
-    }
+    pairs_.clear();
+    pairs_.reserve(splits_);
+    for_each_pair([&](const CandidatePair& pair) { pairs_.push_back(pair); });
 }
 
 std::int32_t Listing::added_rank(const CandidatePair& pair) const {
@@ -258,6 +246,7 @@ void Listing::list_in_parts(const Column& column, const std::vector<std::int32_t
         found += before > begin ? 1 : 0;
     }
     groups_.resize(found);
+    all_listed_ = true;
     example_.resize(sample.size());
     std::int32_t* const examples = example_.data();
     visit_all([&](std::int32_t example, std::size_t part) { examples[next[kParts * place(example) + part]++] = example; });
@@ -294,48 +283,12 @@ void Listing::find_groups(const Column& column, std::size_t covered) {
     }
     groups_.resize(found);
     const auto implicit = static_cast<std::uint32_t>(covered - example_.size());
-    if (implicit > 0) {
+    all_listed_ = implicit == 0;
+    if (!all_listed_) {
         const auto place = std::partition_point(groups_.begin(), groups_.end(), [&](const Group& group) {
             return group.rank < column.implicit_rank;
         });
         groups_.insert(place, {column.implicit_rank, 0, 0, implicit});
-    }
-}
-
-// From both ends towards the implicit group, whose examples are never touched; without one, towards the middle, so that
-// the part is always the smaller one.
-void Listing::pair_numeric() {
-    const std::uint32_t present = covered_ - missing_;
-    const std::size_t splits = splits_;
-    std::size_t middle = 0;
-    while (middle < splits && (all_listed_ ? 2 * groups_[middle].end <= present : !is_implicit(groups_[middle]))) ++middle;
-    for (std::size_t s = 0; s < middle; ++s) {
-        const Group& group = groups_[s];
-        const auto slot = static_cast<std::uint32_t>(2 * s);
-        pairs_[s] = {0, group.end, group.begin, group.end, group.end, present - group.end, slot, s == 0};
-    }
-    const auto listed = static_cast<std::uint32_t>(listed_);
-    for (std::size_t s = splits; s-- > middle;) {
-        const Group& group = groups_[s + 1];
-        const std::uint32_t count = listed - group.begin;
-        const auto slot = static_cast<std::uint32_t>(2 * s + 1);
-        pairs_[middle + splits - 1 - s] = {group.begin, listed,          group.begin, group.end,
-                                           count,       present - count, slot,        s + 1 == splits};
-    }
-}
-
-void Listing::pair_nominal() {
-    const auto listed = static_cast<std::uint32_t>(listed_);
-    for (std::size_t g = 0; g < splits_; ++g) {
-        const Group& group = groups_[g];
-        const std::uint32_t equal = group.count == covered_ ? 0 : group.count;
-        const std::uint32_t other = covered_ - missing_ - group.count;
-        const auto slot = static_cast<std::uint32_t>(2 * g);
-        if (is_implicit(group)) {  // everything listed is the part
-            pairs_[g] = {0, listed, 0, listed, other, equal, slot + 1, true};
-        } else {
-            pairs_[g] = {group.begin, group.end, group.begin, group.end, equal, other, slot, true};
-        }
     }
 }
 

@@ -71,6 +71,9 @@ public:
     }
     std::uint32_t missing_count() const { return count_before_.empty() ? missing_ : missing_count_; }
     const std::vector<CandidatePair>& pairs();  // made when asked for
+    // Calls visit(pair) for each of them, in the same order.
+    template <typename Visit>
+    void for_each_pair(const Visit& visit) const;
     std::span<const std::int32_t> part(const CandidatePair& pair) const {
         return examples().subspan(pair.begin, pair.end - pair.begin);
     }
@@ -91,8 +94,10 @@ private:
     void count_ranks(const Column& column, const std::vector<std::int32_t>& sample);  // and finds the groups
     void find_segments(const Wanted& wanted);
     void pair_up();
-    void pair_numeric();
-    void pair_nominal();
+    template <typename Visit>
+    void for_each_numeric_pair(const Visit& visit) const;
+    template <typename Visit>
+    void for_each_nominal_pair(const Visit& visit) const;
 
     std::size_t listed_ = 0;
     UnfilledVectorOf<std::int32_t> example_;
@@ -113,5 +118,62 @@ private:
     // wanted.
     std::vector<std::uint32_t> counts_, segment_of_, next_;
 };
+
+inline bool is_implicit(const Listing::Group& group) { return group.begin == group.end; }
+
+template <typename Visit>
+void Listing::for_each_pair(const Visit& visit) const {
+    const auto count_and_visit = [&](CandidatePair pair) {
+        if (!count_before_.empty()) {
+            const std::uint32_t count = count_before_[pair.end] - count_before_[pair.begin];
+            if (pair.part_count > 0) pair.part_count = count;
+            if (pair.rest_count > 0) pair.rest_count = covered_count_ - missing_count_ - count;
+        }
+        visit(pair);
+    };
+    if (nominal_) {
+        for_each_nominal_pair(count_and_visit);
+    } else {
+        for_each_numeric_pair(count_and_visit);
+    }
+}
+
+// From both ends towards the implicit group, whose examples are never touched; without one, towards the middle, so that
+// the part is always the smaller one.
+template <typename Visit>
+void Listing::for_each_numeric_pair(const Visit& visit) const {
+    const std::uint32_t present = covered_ - missing_;
+    const std::size_t splits = splits_;
+    std::size_t middle = 0;
+    for (; middle < splits; ++middle) {
+        const Group& group = groups_[middle];
+        if (all_listed_ ? 2 * group.end > present : is_implicit(group)) break;
+        const auto slot = static_cast<std::uint32_t>(2 * middle);
+        visit({0, group.end, group.begin, group.end, group.end, present - group.end, slot, middle == 0});
+    }
+    const auto listed = static_cast<std::uint32_t>(listed_);
+    for (std::size_t s = splits; s-- > middle;) {
+        const Group& group = groups_[s + 1];
+        const std::uint32_t count = listed - group.begin;
+        const auto slot = static_cast<std::uint32_t>(2 * s + 1);
+        visit({group.begin, listed, group.begin, group.end, count, present - count, slot, s + 1 == splits});
+    }
+}
+
+template <typename Visit>
+void Listing::for_each_nominal_pair(const Visit& visit) const {
+    const auto listed = static_cast<std::uint32_t>(listed_);
+    for (std::size_t g = 0; g < splits_; ++g) {
+        const Group& group = groups_[g];
+        const std::uint32_t equal = group.count == covered_ ? 0 : group.count;
+        const std::uint32_t other = covered_ - missing_ - group.count;
+        const auto slot = static_cast<std::uint32_t>(2 * g);
+        if (is_implicit(group)) {  // everything listed is the part
+            visit({0, listed, 0, listed, other, equal, slot + 1, true});
+        } else {
+            visit({group.begin, group.end, group.begin, group.end, equal, other, slot, true});
+        }
+    }
+}
 
 }  // namespace labelboost

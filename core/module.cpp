@@ -17,6 +17,7 @@
 #include "booster.hpp"
 #include "columns.hpp"
 #include "decode.hpp"
+#include "distinct_rows.hpp"
 #include "forest.hpp"
 #include "kernels/kernels.hpp"
 #include "matrix.hpp"
@@ -149,30 +150,36 @@ std::vector<T> vector_of(const Vector<T>& array) {
     return {array.data(), array.data() + array.size()};
 }
 
-// What has been checked is nobody else's: it cannot be changed.
-Ensemble checked_ensemble(RuleArrays rules) {
+void check_conditions(const RuleArrays& rules) {
     check_offsets<std::int64_t>(rules.conditions, rules.features.size());
-    check_offsets<std::int64_t>(rules.heads, rules.head_labels.size());
     check_indices(rules.features, rules.n_features);
-    check_indices(rules.head_labels, rules.n_labels);
     require(rules.operators.size() == rules.features.size() && rules.values.size() == rules.features.size(),
             "conditions differ in length");
-    require(rules.head_scores.size() == rules.head_labels.size(), "heads differ in length");
-    require(rules.heads.size() == rules.conditions.size(), "there must be as many heads as bodies");
     require(rules.features.size() < std::numeric_limits<std::int32_t>::max(), "there are too many conditions");
     const auto last_operator = static_cast<std::uint8_t>(Operator::not_equal);
     for (const std::uint8_t op : rules.operators) require(op <= last_operator, "an operator is unknown");
     for (const double value : rules.values) require(!std::isnan(value), "a condition's value is missing");
-    return Ensemble(std::move(rules));
 }
 
 void make_ensemble(Ensemble* self, const Vector<std::int64_t>& conditions, const Vector<std::int32_t>& features,
                    const Vector<std::uint8_t>& operators, const Vector<double>& values,
                    const Vector<std::int64_t>& heads, const Vector<std::int32_t>& head_labels,
                    const Vector<double>& head_scores, std::size_t n_features, std::size_t n_labels) {
-    new (self) Ensemble(checked_ensemble({vector_of(conditions), vector_of(features), vector_of(operators),
-                                          vector_of(values), vector_of(heads), vector_of(head_labels),
-                                          vector_of(head_scores), n_features, n_labels}));
+    // Copied: nobody can change what has been checked.
+    RuleArrays rules{vector_of(conditions),  vector_of(features),    vector_of(operators), vector_of(values), vector_of(heads),
+                     vector_of(head_labels), vector_of(head_scores), n_features,           n_labels};
+    check_conditions(rules);
+    check_offsets<std::int64_t>(rules.heads, rules.head_labels.size());
+    check_indices(rules.head_labels, n_labels);
+    require(rules.head_scores.size() == rules.head_labels.size(), "heads differ in length");
+    require(rules.heads.size() == rules.conditions.size(), "there must be as many heads as bodies");
+    new (self) Ensemble(std::move(rules));
+}
+
+// Sums of products, as they are, differ in few bits where rows differ in few values.
+OwnedVector<std::uint64_t> mixed(std::vector<std::uint64_t> keys) {
+    for (std::uint64_t& key : keys) key = mix(key);
+    return new_vector<std::uint64_t>(keys);
 }
 
 template <typename T>
@@ -182,7 +189,7 @@ void register_row_keys(nb::module_& module) {
         [](const StridedMatrix<T>& x) {
             std::vector<std::uint64_t> keys(x.shape(0));
             run_interruptibly([&](Interrupt& interrupt) { add_up_row_keys(matrix_of(x), keys.data(), interrupt); });
-            return new_vector<std::uint64_t>(keys);
+            return mixed(std::move(keys));
         },
         "x"_a.noconvert());
 }
@@ -541,7 +548,7 @@ NB_MODULE(_core, module) {
     columns.def_prop_ro("any_infinite", &Columns::any_infinite);
     columns.def("row_keys", [](const Columns& self) -> std::optional<OwnedVector<std::uint64_t>> {
         if (self.row_keys.empty()) return std::nullopt;
-        return new_vector<std::uint64_t>(self.row_keys);
+        return mixed(self.row_keys);
     });
     register_columns<double>(columns);
     register_columns<float>(columns);
@@ -555,13 +562,26 @@ NB_MODULE(_core, module) {
              "missing"_a)
         .def("pack",
              [](const RuleMaker& self, const nb::sequence& rules, const Matrix<double>& heads, std::size_t n_features) {
-                 require(heads.shape(0) == nb::len(rules), "there must be a head for each rule");
-                 return checked_ensemble(self.pack(rules, heads.data(), n_features, heads.shape(1)));
+                 RuleArrays packed = self.pack(rules, n_features, heads.shape(1));
+                 check_conditions(packed);
+                 require(heads.shape(0) == packed.rules(), "there must be a head for each rule");
+                 return Ensemble(std::move(packed), heads.data());
              },
              "rules"_a, "heads"_a.noconvert(), "n_features"_a);
     register_ensemble(module);
     register_forest(module);
     register_decoding(module);
+    module.def(
+        "distinct_rows",
+        [](const Matrix<std::uint8_t>& matrix, const Vector<double>& weights) {
+            require(matrix.shape(0) == weights.size(), "there must be a weight for each row");
+            const DistinctRows rows = run_interruptibly([&](Interrupt& interrupt) {
+                return distinct_rows({matrix.data(), matrix.size()}, matrix.shape(1), span_of(weights), interrupt);
+            });
+            return nb::make_tuple(new_vector<std::int64_t>(rows.first), new_vector<double>(rows.weights),
+                                  new_vector<std::int32_t>(rows.number));
+        },
+        "matrix"_a, "weights"_a);
     module.def("first_draw_of_numpy", &first_draw_of_numpy, "seed"_a);
     module.def("instruction_set", [] { return std::string(active_kernels().name); });
 }

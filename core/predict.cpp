@@ -55,22 +55,15 @@ void for_each_entry(const RuleArrays& rules, std::size_t r, const Add& add) {
 }  // namespace
 
 ConditionIndex::ConditionIndex(const RuleArrays& rules) : used(rules.features.size()) {
-    struct Numbered {
-        double constant;
-        std::uint32_t number;
-        bool is_negation;
-        std::uint64_t scale;  // the feature, and whether it is ordered
+    UnfilledVectorOf<std::uint32_t> order(used.size()), other;
+    std::iota(order.begin(), order.end(), 0u);
+    const auto op = [&](std::uint32_t c) { return static_cast<Operator>(rules.operators[c]); };
+    const auto scale_of = [&](std::uint32_t c) {
+        return 2 * static_cast<std::uint64_t>(rules.features[c]) + (is_ordered(op(c)) ? 1 : 0);
     };
-    UnfilledVectorOf<Numbered> sorted, other;
-    sorted.reserve(used.size());
-    for (std::uint32_t c = 0; c < used.size(); ++c) {
-        const auto op = static_cast<Operator>(rules.operators[c]);
-        const auto feature = static_cast<std::uint64_t>(rules.features[c]);
-        sorted.push_back({rules.values[c], c, is_negated(op), 2 * feature + (is_ordered(op) ? 1 : 0)});
-    }
-    sort_by_key(sorted, other, [](const Numbered& condition) { return std::uint32_t{condition.is_negation}; });
-    sort_by_key(sorted, other, [](const Numbered& condition) { return sort_key(condition.constant); });
-    sort_by_key(sorted, other, [](const Numbered& condition) { return condition.scale; });
+    sort_by_key(order, other, [&](std::uint32_t c) { return std::uint32_t{is_negated(op(c))}; });
+    sort_by_key(order, other, [&](std::uint32_t c) { return sort_key(rules.values[c]); });
+    sort_by_key(order, other, scale_of);
     const auto add_position = [&](double constant, bool is_negation) {
         constants.push_back(constant);
         negated.push_back(is_negation);
@@ -79,18 +72,16 @@ ConditionIndex::ConditionIndex(const RuleArrays& rules) : used(rules.features.si
     const auto end_scale = [&] {
         if (!scales.empty()) scales.back().end = add_position(kInfinity, false);
     };
-    const Numbered* before = nullptr;
-    for (const Numbered& condition : sorted) {
-        const bool new_scale = before == nullptr || before->scale != condition.scale;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const std::uint32_t c = order[i];
+        const bool new_scale = i == 0 || scale_of(order[i - 1]) != scale_of(c);
         if (new_scale) {
             end_scale();
-            scales.push_back({static_cast<std::int32_t>(condition.scale / 2), condition.scale % 2 != 0,
-                              static_cast<std::uint32_t>(constants.size()), 0, 0});
+            scales.push_back({rules.features[c], is_ordered(op(c)), static_cast<std::uint32_t>(constants.size()), 0, 0});
         }
-        const bool repeated = !new_scale && before->constant == condition.constant &&
-                              before->is_negation == condition.is_negation;
-        used[condition.number] = repeated ? used[before->number] : add_position(condition.constant, condition.is_negation);
-        before = &condition;
+        const bool repeated = !new_scale && rules.values[order[i - 1]] == rules.values[c] &&
+                              is_negated(op(order[i - 1])) == is_negated(op(c));
+        used[c] = repeated ? used[order[i - 1]] : add_position(rules.values[c], is_negated(op(c)));
     }
     end_scale();
     constexpr double kZero[] = {0.0};
@@ -258,7 +249,7 @@ private:
 
 Ensemble::Ensemble(RuleArrays rules)
     : rules_(std::move(rules)), index_(rules_), padded_(padded_size(rules_.n_labels)) {
-    if (2 * rules_.head_scores.size() < rules_.rules() * rules_.n_labels) return;
+    if (!keeps_matrix(rules_.head_scores.size())) return;
     heads_.assign(rules_.rules() * padded_, 0.0);
     for (std::size_t r = 0; r < rules_.rules(); ++r) {
         double* head = heads_.data() + r * padded_;
@@ -267,6 +258,25 @@ Ensemble::Ensemble(RuleArrays rules)
     rules_.heads = {0};
     rules_.head_labels = {};
     rules_.head_scores = {};
+}
+
+Ensemble::Ensemble(RuleArrays bodies, const double* heads)
+    : rules_(std::move(bodies)), index_(rules_), padded_(padded_size(rules_.n_labels)) {
+    const std::size_t labels = n_labels();
+    rules_.heads = {0};
+    if (keeps_matrix(size() * labels - static_cast<std::size_t>(std::count(heads, heads + size() * labels, 0.0)))) {
+        heads_.assign(size() * padded_, 0.0);
+        for (std::size_t r = 0; r < size(); ++r) std::copy_n(heads + r * labels, labels, heads_.data() + r * padded_);
+        return;
+    }
+    for (std::size_t r = 0; r < size(); ++r, heads += labels) {
+        for (std::size_t k = 0; k < labels; ++k) {
+            if (heads[k] == 0.0) continue;
+            rules_.head_labels.push_back(static_cast<std::int32_t>(k));
+            rules_.head_scores.push_back(heads[k]);
+        }
+        rules_.heads.push_back(static_cast<std::int64_t>(rules_.head_scores.size()));
+    }
 }
 
 RuleArrays Ensemble::arrays() const {

@@ -70,6 +70,8 @@ struct Stages {
 class Ensemble {
 public:
     explicit Ensemble(RuleArrays rules);
+    // bodies: without heads; heads: rules x labels.
+    Ensemble(RuleArrays bodies, const double* heads);
 
     std::size_t n_features() const { return rules_.n_features; }
     std::size_t n_labels() const { return rules_.n_labels; }
@@ -92,6 +94,9 @@ private:
     template <typename Load>
     void predict_blocks(std::size_t examples, const Load& load, const Stages& stages, double* scores,
                         ThreadPool& pool, Interrupt& interrupt) const;
+
+    // Whether heads with so many entries in total are kept as a matrix.
+    bool keeps_matrix(std::size_t entries) const { return 2 * entries >= size() * n_labels(); }
 
     RuleArrays rules_;  // without the heads if they are in the matrix
     ConditionIndex index_;

@@ -2,7 +2,6 @@
 
 #include <structmember.h>
 
-#include <algorithm>
 #include <bit>
 #include <stdexcept>
 #include <utility>
@@ -118,7 +117,8 @@ std::uint8_t RuleMaker::code(nb::handle name) const {
     throw nb::value_error("the operator of a condition is unknown");
 }
 
-void RuleMaker::pack_conditions(nb::sequence rules, RuleArrays& out) const {
+RuleArrays RuleMaker::pack(nb::sequence rules, std::size_t n_features, std::size_t n_labels) const {
+    RuleArrays out{{0}, {}, {}, {}, {}, {}, {}, n_features, n_labels};
     std::size_t count = 0;
     for (const nb::handle rule : rules) {
         count += nb::len(nb::cast<nb::tuple>(rule_.get(rule, kConditions)));
@@ -134,23 +134,7 @@ void RuleMaker::pack_conditions(nb::sequence rules, RuleArrays& out) const {
             out.values.push_back(nb::cast<double>(condition_.get(condition, kValue)));
         }
     }
-}
-
-RuleArrays RuleMaker::pack(nb::sequence rules, const double* heads, std::size_t n_features, std::size_t n_labels) const {
-    RuleArrays arrays{{0}, {}, {}, {}, {0}, {}, {}, n_features, n_labels};
-    pack_conditions(rules, arrays);
-    for (std::size_t r = 0; r < arrays.rules(); ++r, heads += n_labels) {
-        // A head with many zeros is stored without them.
-        const auto zeros = static_cast<std::size_t>(std::count(heads, heads + n_labels, 0.0));
-        const bool complete = 2 * zeros < n_labels;
-        for (std::size_t k = 0; k < n_labels; ++k) {
-            if (!complete && heads[k] == 0.0) continue;
-            arrays.head_labels.push_back(static_cast<std::int32_t>(k));
-            arrays.head_scores.push_back(heads[k]);
-        }
-        arrays.heads.push_back(static_cast<std::int64_t>(arrays.head_scores.size()));
-    }
-    return arrays;
+    return out;
 }
 
 }  // namespace labelboost

@@ -42,8 +42,8 @@ public:
     RuleMaker(nanobind::type_object rule, nanobind::type_object condition, nanobind::tuple operators,
               nanobind::object missing);
     nanobind::object make(const LearnedRule& rule);
-    // Rules one after the other, for prediction. heads: a row of n_labels scores for each rule.
-    RuleArrays pack(nanobind::sequence rules, const double* heads, std::size_t n_features, std::size_t n_labels) const;
+    // The conditions of rules, one rule after the other, for prediction. Without their heads.
+    RuleArrays pack(nanobind::sequence rules, std::size_t n_features, std::size_t n_labels) const;
 
 private:
     // Rules have many conditions in common, and nobody can change them: one object will do. Of those that share a place
@@ -53,7 +53,6 @@ private:
         nanobind::object condition;
     };
     nanobind::object condition(const Condition& condition);
-    void pack_conditions(nanobind::sequence rules, RuleArrays& out) const;
     std::uint8_t code(nanobind::handle name) const;
 
     SlottedClass rule_, condition_;

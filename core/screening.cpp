@@ -35,10 +35,8 @@ Screening::Screening(const Form& form, const Settings& settings)
     : form_(form), settings_(settings), by_sign_(by_sign(form, settings)) {
     if (!possible(form, settings)) return;
     if (settings.binned_candidates()) {
-        bins_for_.push_back(0.0f);
-        for (std::size_t n = 1; n <= form.labels; ++n) {
-            bins_for_.push_back(static_cast<float>(most_bins(n, settings)));
-        }
+        bins_for_.resize(padded_floats(form.labels + 1));
+        for (std::size_t n = 1; n <= form.labels; ++n) bins_for_[n] = static_cast<float>(most_bins(n, settings));
     }
     const std::size_t bins = most_bins(form.labels, settings);
     if (by_leaps(settings)) {

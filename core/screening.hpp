@@ -95,7 +95,7 @@ private:
     Form form_;
     const Settings& settings_;
     bool by_sign_;
-    std::vector<float> bins_for_;
+    AlignedVectorOf<float> bins_for_;
     AlignedRoomOf<float> scratch_;
     AlignedVector sums_before_;
     Lined lined_[kShortLists];

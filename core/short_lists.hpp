@@ -50,7 +50,9 @@ public:
     // Starts a search. task: what does not depend on examples; total: sums of all that is covered; reached: what something
     // attains.
     void begin(const ScreenTask& task, const AlignedVector& total, double reached);
-    // Takes the candidates of some pairs of a feature, of which nothing is missing, that cover `least` examples or more.
+    // Takes the candidates of a feature, of which nothing is missing, that cover `least` examples or more; of all its pairs,
+    // or of some.
+    void add(const SampleRows& rows, const Listing& listing, std::size_t feature, std::size_t least);
     void add(const SampleRows& rows, const Listing& listing, std::span<const CandidatePair> pairs, std::size_t feature,
              std::size_t least);
     // Scores what was added; all that may be the best is then among the findings.
@@ -58,13 +60,22 @@ public:
     std::span<const ScreenFinding> findings() const { return findings_; }
 
 private:
+    static constexpr std::size_t kTogether = 16;
+
     struct Candidate {
         std::uint32_t feature, slot;
         std::uint32_t row;
         bool subtracted;
     };
+    template <typename ForEachPair>
+    void add_pairs(const SampleRows& rows, const Listing& listing, std::size_t pairs, const ForEachPair& for_each_pair,
+                   std::size_t feature, std::size_t least);
+    // Sixteen of the candidates, or fewer: their rows, one of them repeated if need be.
+    struct Rows {
+        const float* of[kTogether];
+    };
+    Rows rows(std::span<const Candidate> candidates) const;
     void score(std::span<const Candidate> candidates);
-    const float* row(std::size_t number) const { return rows_.data() + number * total_.size(); }
 
     bool by_sign_;
     ScreenTask task_{};

@@ -27,10 +27,11 @@ void add_joint(const Form& form, const Gradients& gradients, std::span<const dou
     const LabelRows<double>& all_rows = gradients.rows<double>();
     const double* rows[2][kBatch];
     double row_weights[kBatch], slacks[kBatch];
+    // Of a batch that is not full, rows are repeated if they may be asked for ahead, as many as there are in the one before.
     const auto find_rows = [&](std::size_t start, const double** out) {
-        for (std::size_t m = 0; m < kBatch; ++m) {
-            out[m] = all_rows.row(examples[std::min(start + m, examples.size() - 1)]);
-        }
+        const std::size_t count = std::min(kBatch, examples.size() - start);
+        for (std::size_t m = 0; m < count; ++m) out[m] = all_rows.row(examples[start + m]);
+        for (std::size_t m = count; all_rows.far() && m < kBatch; ++m) out[m] = out[0];
     };
     if (examples.empty()) return;
     find_rows(0, rows[0]);
@@ -42,7 +43,7 @@ void add_joint(const Form& form, const Gradients& gradients, std::span<const dou
         for (std::size_t m = 0; m < count; ++m) {
             const std::int32_t example = examples[start + m];
             row_weights[m] = sign * weights[static_cast<std::size_t>(example)];
-            slacks[m] = gradients.slack(example);
+            if (form.with_slack) slacks[m] = gradients.slack(example);
         }
         const bool ahead = all_rows.far() && start + count < examples.size();
         active_kernels().add_joint(sums, present, row_weights, form.with_slack ? slacks : nullptr, count, form.labels,

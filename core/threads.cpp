@@ -48,6 +48,7 @@ void Interrupt::poll() {
     // Where no time at all passes between two looks, the next ones are likely to be as close.
     looks_to_skip_ = time == last_look_ ? kMostSkipped : 0;
     last_look_ = time;
+    if (last_poll_ == 0.0) last_poll_ = time;  // whoever began this work would have heard of what was asked for before
     if (time - last_poll_ < kPollSeconds) return;
     last_poll_ = time;
     if (requested_ && requested_()) {

@@ -28,7 +28,9 @@ PackTask PackBatch::gather(const Gradients& gradients, const std::vector<double>
 void TiledRows::make_room(std::size_t count) {
     count_ = count;
     tiles_.width = tile_width();
-    if (rows_.size() < tiles_.size * count) rows_.resize(tiles_.size * count);
+    if (rows_.size() >= tiles_.size * count) return;
+    rows_.clear();  // nothing is to be copied
+    rows_.resize(tiles_.size * count);
 }
 
 void TiledRows::add_up(AlignedVector& sums) const {

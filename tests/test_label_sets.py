@@ -90,6 +90,22 @@ def test_label_sets_are_found(Y: list[list[int]], seed: int) -> None:
     np.testing.assert_allclose(sets.weights, np.bincount(sets.set_of, weights))
 
 
+@pytest.mark.parametrize("n_labels", [1, 63, 64, 65, 130])
+@pytest.mark.parametrize("n_sets", [1, 40, 1000])
+def test_many_and_wide_label_sets_are_found(n_labels: int, n_sets: int) -> None:
+    rng = np.random.default_rng(n_labels)
+    different = (rng.random((n_sets, n_labels)) < 0.5).astype(np.uint8)
+    labels = different[rng.integers(0, n_sets, 3 * n_sets)]
+    weights = rng.integers(1, 3, len(labels)).astype(np.float64)
+    sets = LabelSets.of(labels, weights)
+    vectors, set_of = np.unique(labels, axis=0, return_inverse=True)
+    total = np.bincount(set_of.ravel(), weights)
+    heaviest_first = np.lexsort((np.arange(len(vectors)), total))[::-1]  # equal ones descending
+    np.testing.assert_array_equal(sets.vectors, vectors[heaviest_first])
+    np.testing.assert_array_equal(sets.weights, total[heaviest_first])
+    np.testing.assert_array_equal(sets.vectors[sets.set_of], labels)
+
+
 # --- Training -----------------------------------------------------------------------------------
 
 

@@ -64,6 +64,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     leap_signed,
     leap_diagonal,
     add_up_splits,
+    promising_regions,
     score_regions,
     pack_joint,
     pack_diagonal,

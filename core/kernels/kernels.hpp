@@ -134,7 +134,7 @@ struct ScreenTask {
     double total_weight;    // the same for the weights of the examples
     double* weight_before;
     double l2, noise;
-    const float* bins_for;  // number of bins of a sign by the number of its labels; null: no label bins
+    const float* bins_for;  // number of bins of a sign by the number of its labels, 16 at least; null: no label bins
     bool exact;             // aggregation
     bool single;            // single-label heads, in diagonal form
     ActivityMark* activity;
@@ -294,12 +294,16 @@ struct Kernels {
     void (*leap_diagonal)(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch);
 
     // The sums of the regions of splits: for each of them the row of its part, then that of the rest of the total. examples:
-    // as they are listed. And the qualities of sixteen such regions; -infinity: not decided. subtracted: per
-    // region, -1 if it is a rest, else 0; by_sign: one bin per sign with the paper's aggregation. Only what does not depend
-    // on examples is taken from the task. scratch: screen_scratch_size(labels, bins per sign) floats.
+    // as they are listed.
     void (*add_up_splits)(const NumberedRows& rows, const std::int32_t* examples, const SplitStep* steps, std::size_t count,
                           const float* total, float* out);
-    // reached: the best quality that is known, which is lowered; returns a bit for each region that may be the best by then.
+    // Of sixteen such regions, a bit for each one that a bound does not rule out; and their qualities, -infinity: not
+    // decided. Only what does not depend on examples is taken from the task. scratch: screen_scratch_size(labels, bins per
+    // sign) floats. reached: the best quality that is known.
+    unsigned (*promising_regions)(const float* const* rows, const float* total, const ScreenTask& task, float* scratch,
+                                  float reached);
+    // subtracted: per region, -1 if it is a rest, else 0; by_sign: one bin per sign with the paper's aggregation. Lowers what
+    // is reached, and returns a bit for each region that may be the best by then.
     unsigned (*score_regions)(const float* const* rows, const std::int32_t* subtracted, const float* total,
                               const ScreenTask& task, bool by_sign, float* scratch, float* quality, float& reached);
 
@@ -408,7 +412,7 @@ constexpr std::size_t screen_scratch_size(std::size_t labels, std::size_t bins_p
     const std::size_t gathered = (labels + 2) * (kScreenBlock / 16);
     const std::size_t sums = 2 * (2 * labels + labels * (labels + 1) / 2 + 1);
     const std::size_t exact = labels * (labels + 3) / 2;
-    const std::size_t binned = 2 * labels + 2 * labels * bins + bins * bins + bins * (bins + 3) / 2;
+    const std::size_t binned = 2 * labels + labels * bins + (labels + bins) * (bins + 2) + bins * (bins + 3) / 2;
     return 16 * (gathered + sums + (exact > binned ? exact : binned));
 }
 

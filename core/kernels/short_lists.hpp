@@ -2,7 +2,7 @@
 // sixteen at a time.
 //
 // Cost in vector operations, for rows of R numbers: R / 16 per example, R / 8 per split, and for sixteen regions 4 R to turn
-// their rows and what wide_scores.hpp says.
+// their rows and what wide_scores.hpp says. A bound takes 3 R; with it, three of four regions need no quality.
 #pragma once
 
 #include "screen.hpp"
@@ -55,10 +55,43 @@ inline VecFMask lost_by_subtraction(const WideJoint& sums, const float* total) {
     return lost;
 }
 
+// Twice the margin that decides in the end, as what is reached is approximate itself.
+inline unsigned as_good_as(VecF quality, float reached) {
+    constexpr float kMargin = 2e-3f;
+    return negative_bits(~(quality > broadcast((1.0f - kMargin) * reached)));
+}
+
+// The sixteen regions whose quality may be as good as what is reached. With a_i = H_ii + l2 - sum_j |H_ij|, a system is at least
+// diag(a), with or without label bins: a gain is at most sum_i g_i^2 / a_i / 2. Rounding is provided for.
+unsigned promising_regions(const float* const* rows, const float* total, const ScreenTask& task, float* scratch,
+                           float reached) {
+    constexpr float kRounding = 1e-5f;
+    const std::size_t n = task.labels;
+    const WideJoint sums{n, scratch};
+    gather_rows(rows, WideJoint::vectors(n), sums.values);
+    float* const others = scratch + kWide * WideJoint::vectors(n);  // of each label, the sum of |H_ij|
+    for (std::size_t i = 0; i < n; ++i) store(others + kWide * i) = VecF{};
+    VecF squares = {};
+    const float* element = sums.gram(0, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+        const VecF own = load(element);
+        element += kWide;
+        VecF off_diagonal = load(others + kWide * i);
+        for (std::size_t j = i + 1; j < n; ++j, element += kWide) {
+            const VecF size = absolute(load(element));
+            off_diagonal += size;
+            store(others + kWide * j) += size;
+        }
+        const float error = kRounding * total[n + i];
+        const VecF g = absolute(load(sums.gradient(i))) + error;
+        const VecF a = load(sums.additive(i)) - own - off_diagonal + (static_cast<float>(task.l2) - 2.0f * error);
+        squares += g * g / maximum(a, VecF{});
+    }
+    return as_good_as(-0.5f * squares, reached);
+}
+
 unsigned score_regions(const float* const* rows, const std::int32_t* subtracted, const float* total, const ScreenTask& task,
                        bool by_sign, float* scratch, float* quality, float& reached) {
-    // Twice the margin that decides in the end, as what is reached is approximate itself.
-    constexpr float kMargin = 2e-3f;
     const WideSigned sums{{task.labels, scratch}};
     gather_rows(rows, WideJoint::vectors(task.labels), sums.values);
     float* const room = sums.values + kWide * WideSigned::vectors(task.labels);
@@ -79,7 +112,7 @@ unsigned score_regions(const float* const* rows, const std::int32_t* subtracted,
     store(quality) = decided;
     const VecF none = VecF{};  // gains are not negative
     reached = std::min(reached, smallest(select(decided > broadcast(-__builtin_inff()), decided, none)));
-    return negative_bits(~(decided > broadcast((1.0f - kMargin) * reached)));
+    return as_good_as(decided, reached);
 }
 
 }  // namespace

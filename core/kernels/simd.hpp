@@ -129,6 +129,8 @@ inline VecF select(VecFMask mask, VecF yes, VecF no) {
     return as<VecF>((mask & as<VecFMask>(yes)) | (~mask & as<VecFMask>(no)));
 }
 inline Vec absolute(Vec x) { return as<Vec>(as<VecMask>(x) & 0x7fffffffffffffffLL); }
+// Whole numbers from 0 to 2^22 as integers: their last bits, once 2^23 is added.
+inline VecFMask integers(VecF x) { return as<VecFMask>(x + 8388608.0f) & 0x7fffff; }
 inline VecF absolute(VecF x) { return as<VecF>(as<VecFMask>(x) & 0x7fffffff); }
 inline Vec maximum(Vec a, Vec b) { return select(a > b, a, b); }
 inline VecF maximum(VecF a, VecF b) { return select(a > b, a, b); }

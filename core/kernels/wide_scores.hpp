@@ -104,6 +104,7 @@ struct WideSign {
     VecF high = broadcast(-__builtin_inff());
     VecF bins = {};
     VecF scale = {};  // bins per unit of the criterion
+    VecF error = {};  // of a place on that scale
 
     void add(VecF criterion, VecFMask member) {
         count += select(member, broadcast(1.0f), VecF{});
@@ -112,24 +113,34 @@ struct WideSign {
     }
 
     // Returns where the bins depend on digits that single precision does not have.
-    VecFMask choose_bins(const float* bins_for) {
-        bins = from_lanes<float>([&](std::size_t lane) { return bins_for[static_cast<int>(count[lane])]; });
+    VecFMask choose_bins(const float* bins_for, std::size_t labels) {
+        const VecFMask places = integers(count);
+        bins = labels < kWide ? pick<kWide>(bins_for, places)
+                              : from_lanes<float>([&](std::size_t lane) { return bins_for[places[lane]]; });
         const VecFMask several = bins > broadcast(1.0f);
         const VecF range = select(several, high - low, broadcast(1.0f));
         const VecF size = select(several, maximum(absolute(low), absolute(high)), broadcast(1.0f));
         const VecFMask close = several & ~(range > 1e-3f * size);
         scale = bins / select(close, broadcast(1.0f), range);
+        error = 1e-5f * scale * maximum(absolute(low), absolute(high));
         return close;
     }
-
-    VecF bin_of(VecF criterion, VecFMask member, VecFMask& doubt) const {
-        const VecF position = select(member, (criterion - low) * scale, VecF{});
-        const VecF nearest = round_down(position + 0.5f);
-        const VecF error = 1e-5f * scale * maximum(absolute(low), absolute(high));
-        doubt |= member & (absolute(position - nearest) < error) & (nearest > broadcast(0.5f)) & (nearest < bins - 0.5f);
-        return minimum(round_down(position), bins - 1.0f);
-    }
 };
+
+// The bins of labels with these criteria, those of negative ones first; -1: of none.
+inline VecF bin_of(VecF criterion, const WideSign& negative, const WideSign& positive, VecFMask& doubt) {
+    const VecFMask below = criterion < VecF{};
+    const VecFMask member = below | (criterion > VecF{});
+    const auto own = [&](VecF of_negative, VecF of_positive) { return select(below, of_negative, of_positive); };
+    const VecF bins = own(negative.bins, positive.bins);
+    const VecF distance = criterion - own(negative.low, positive.low);
+    const VecF position = select(member, distance * own(negative.scale, positive.scale), VecF{});
+    const VecF nearest = round_down(position + 0.5f);
+    doubt |= member & (absolute(position - nearest) < own(negative.error, positive.error)) & (nearest > broadcast(0.5f)) &
+             (nearest < bins - 0.5f);
+    const VecF bin = minimum(round_down(position), bins - 1.0f) + own(VecF{}, negative.bins);
+    return select(member, bin, broadcast(-1.0f));
+}
 
 // The labels of sixteen regions in their bins: membership, one vector (of 0 or 1) per label and bin.
 struct WideBins {
@@ -139,9 +150,11 @@ struct WideBins {
     VecF at(std::size_t label, std::size_t bin) const { return load(member + kWide * (label * bins + bin)); }
 };
 
-// total[i][q] = the sum of Gram[i][j] over the labels j > i of bin q, for kCount bins from `first` on.
+// table[i][q] = the sum of Gram[i][j] over the labels j > i of bin q, for kCount bins from `first` on. Rows of the table have
+// `width` elements.
 template <std::size_t kCount>
-inline void sum_rows_by_bin(const WideJoint& sums, const WideBins& map, std::size_t first, float* total) {
+inline void sum_rows_by_bin(const WideJoint& sums, const WideBins& map, std::size_t first, float* table,
+                            std::size_t width) {
     for (std::size_t i = 0; i < map.labels; ++i) {
         VecF own[kCount] = {};
         const float* gram = sums.gram(i, i) + kWide;
@@ -149,22 +162,23 @@ inline void sum_rows_by_bin(const WideJoint& sums, const WideBins& map, std::siz
             const VecF element = load(gram);
             for (std::size_t q = 0; q < kCount; ++q) own[q] += element * map.at(j, first + q);
         }
-        for (std::size_t q = 0; q < kCount; ++q) store(total + kWide * (i * map.bins + first + q)) = own[q];
+        for (std::size_t q = 0; q < kCount; ++q) store(table + kWide * (i * width + first + q)) = own[q];
     }
 }
 
-// out[q] = the sum of total[i][q] over the labels i of bin b, for kCount bins from `first` on.
+// out[q] = the sum of table[i][q] over the labels i of bin b, for kCount columns from `first` on.
 template <std::size_t kCount>
-inline void sum_labels_of_bin(const WideBins& map, const float* total, std::size_t b, std::size_t first, float* out) {
+inline void sum_labels_of_bin(const WideBins& map, const float* table, std::size_t width, std::size_t b, std::size_t first,
+                              float* out) {
     VecF own[kCount] = {};
     for (std::size_t i = 0; i < map.labels; ++i) {
         const VecF member = map.at(i, b);
-        for (std::size_t q = 0; q < kCount; ++q) own[q] += member * load(total + kWide * (i * map.bins + first + q));
+        for (std::size_t q = 0; q < kCount; ++q) own[q] += member * load(table + kWide * (i * width + first + q));
     }
     for (std::size_t q = 0; q < kCount; ++q) store(out + kWide * (first + q)) = own[q];
 }
 
-// Calls work with as many bins at a time as fit into registers together.
+// Calls work with as many bins, or columns, at a time as fit into registers together.
 template <typename Work>
 inline void for_bins(std::size_t bins, const Work& work) {
     for (std::size_t first = 0; first < bins;) {
@@ -207,14 +221,19 @@ inline VecF score_wide_binned(const WideJoint& sums, const WideRegion& region, c
         negative.add(c, c < VecF{});
         positive.add(c, c > VecF{});
     }
-    doubt |= negative.choose_bins(task.bins_for) | positive.choose_bins(task.bins_for);
+    doubt |= negative.choose_bins(task.bins_for, n) | positive.choose_bins(task.bins_for, n);
     const std::size_t bins = most_bins(negative.bins + positive.bins);
     if (bins == 0) return VecF{};
+    // Of each label: its Gram elements by bin, its gradient and its diagonal element. Then the sums of these by bin, of each
+    // pair of labels once, in either triangle.
+    const std::size_t width = bins + 2;
+    float* table = member + kWide * n * bins;
+    float* pairs = table + kWide * n * width;
+    float* system = pairs + kWide * bins * width;
     for (std::size_t k = 0; k < n; ++k) {
-        const VecF c = load(criterion + kWide * k);
-        const VecF bin_below = negative.bin_of(c, c < VecF{}, doubt);
-        const VecF bin_above = positive.bin_of(c, c > VecF{}, doubt) + negative.bins;
-        const VecF bin = select(c < VecF{}, bin_below, select(c > VecF{}, bin_above, broadcast(-1.0f)));
+        store(table + kWide * (k * width + bins)) = load(sums.gradient(k));
+        store(table + kWide * (k * width + bins + 1)) = load(diagonal + kWide * k);
+        const VecF bin = bin_of(load(criterion + kWide * k), negative, positive, doubt);
         for (std::size_t b = 0; b < bins; ++b) {
             const VecFMask here = bin == broadcast(static_cast<float>(b));
             store(member + kWide * (k * bins + b)) = select(here, broadcast(1.0f), VecF{});
@@ -222,33 +241,26 @@ inline VecF score_wide_binned(const WideJoint& sums, const WideRegion& region, c
     }
 
     const WideBins map{n, bins, member};
-    float* total = member + kWide * n * bins;       // labels x bins
-    float* pairs = total + kWide * n * bins;        // bins x bins: each pair of labels once, in either triangle
-    float* system = pairs + kWide * bins * bins;
-    for_bins(bins, [&]<std::size_t kCount>(std::size_t first) { sum_rows_by_bin<kCount>(sums, map, first, total); });
+    for_bins(bins, [&]<std::size_t kCount>(std::size_t first) { sum_rows_by_bin<kCount>(sums, map, first, table, width); });
     for (std::size_t b = 0; b < bins; ++b) {
-        for_bins(bins, [&]<std::size_t kCount>(std::size_t first) {
-            sum_labels_of_bin<kCount>(map, total, b, first, pairs + kWide * b * bins);
+        for_bins(width, [&]<std::size_t kCount>(std::size_t first) {
+            sum_labels_of_bin<kCount>(map, table, width, b, first, pairs + kWide * b * width);
         });
     }
     for (std::size_t b = 0; b < bins; ++b) {
         float* target = system + kWide * lane_row(b, bins);
-        VecF gradient = {}, own = {};
-        for (std::size_t k = 0; k < n; ++k) {
-            gradient += map.at(k, b) * load(sums.gradient(k));
-            own += map.at(k, b) * load(diagonal + kWide * k);
-        }
+        const float* const own_pairs = pairs + kWide * b * width;
+        VecF own = load(own_pairs + kWide * (bins + 1));
         if (task.exact) {
             const VecF all = own;
-            own -= 2.0f * load(pairs + kWide * (b * bins + b));
+            own -= 2.0f * load(own_pairs + kWide * b);
             doubt |= own < kLeastKept * all;
         }
         store(target) = own;
         for (std::size_t q = b + 1; q < bins; ++q) {
-            store(target + kWide * (q - b)) =
-                -load(pairs + kWide * (b * bins + q)) - load(pairs + kWide * (q * bins + b));
+            store(target + kWide * (q - b)) = -load(own_pairs + kWide * q) - load(pairs + kWide * (q * width + b));
         }
-        store(target + kWide * (bins - b)) = -gradient;
+        store(target + kWide * (bins - b)) = -load(own_pairs + kWide * bins);
     }
     const VecF quality = factorise_lanes<float>(system, bins, noise, kLeastKept, &doubt);
     return quality;

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from labelboost import _core
+
 ROUNDING = 1e-12
 """Sets whose logits differ by less than this are equally likely: the first one is chosen."""
 
@@ -37,16 +39,8 @@ class LabelSets:
     @classmethod
     def of(cls, Y: NDArray[np.uint8], weights: NDArray[np.float64]) -> LabelSets:
         """Find the distinct rows of a 0/1 matrix."""
-        packed = np.packbits(Y, axis=1)
-        # As strings of bytes, which are compared faster than rows, and in the same order.
-        rows = packed.view(f"S{packed.shape[1]}").ravel()
-        _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
-        total: NDArray[np.float64] = np.bincount(inverse, weights=weights).astype(np.float64)
-        descending = np.arange(len(first))[::-1]
-        order = descending[np.argsort(-total[descending], kind="stable")]
-        position = np.empty(len(order), dtype=np.int32)
-        position[order] = np.arange(len(order))
-        return cls(np.ascontiguousarray(Y[first[order]]), total[order], position[inverse])
+        first, total, set_of = _core.distinct_rows(Y, weights)
+        return cls(Y[first], total, set_of)
 
 
 def softmax_logits(

@@ -1,4 +1,8 @@
-"""Checks of single parameters: each error names the parameter, the value and what is allowed."""
+"""Checks of single parameters: each error names the parameter, the value and what is allowed.
+
+What is right is let through at once: small models are learned in less time than it takes to ask
+abstract classes, or to word an error, some thirty times.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,15 @@ from numpy.typing import NDArray
 
 def is_integer(value: object) -> TypeGuard[int]:
     """Tell whether the value is an integer (of Python or NumPy), booleans excluded."""
+    if type(value) is int:
+        return True
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
 
 
 def is_real(value: object) -> TypeGuard[float]:
     """Tell whether the value is a real number, booleans excluded."""
+    if type(value) in (float, int):
+        return True
     return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
 
 
@@ -49,17 +57,20 @@ def check_real(
     maximum: float = math.inf,
 ) -> float:
     """Return the value as float if it is finite and within the bounds, or raise."""
-    low = f">= {minimum:g}" if minimum is not None else f"> {above:g}"
-    allowed = low if math.isinf(maximum) else f"{low} and <= {maximum:g}"
+
+    def allowed() -> str:
+        low = f">= {minimum:g}" if minimum is not None else f"> {above:g}"
+        return low if math.isinf(maximum) else f"{low} and <= {maximum:g}"
+
     if not is_real(value):
-        raise TypeError(f"{name} must be a number {allowed}, got {_show(value)}")
+        raise TypeError(f"{name} must be a number {allowed()}, got {_show(value)}")
     try:
         number = float(value)
     except OverflowError:  # an integer or a fraction
         number = math.inf if value > 0 else -math.inf
     too_low = (minimum is not None and number < minimum) or (above is not None and number <= above)
     if not math.isfinite(number) or too_low or number > maximum:
-        raise ValueError(f"{name} must be a finite number {allowed}, got {value!r}")
+        raise ValueError(f"{name} must be a finite number {allowed()}, got {value!r}")
     return number
 
 
@@ -89,14 +100,14 @@ def check_stages(stages: object, most: int) -> NDArray[np.int64]:
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
     """Return the value if it is one of the choices, or raise with the nearest one."""
     allowed = list(choices)
+    if isinstance(value, str) and value in allowed:
+        return value
     listed = ", ".join(repr(choice) for choice in allowed)
     if not isinstance(value, str):
         raise TypeError(f"{name} must be one of {listed}, got {_show(value)}")
-    if value not in allowed:
-        near = get_close_matches(value, allowed, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}{hint}")
-    return value
+    near = get_close_matches(value, allowed, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{name} must be one of {listed}, got {value!r}{hint}")
 
 
 def _show(value: object) -> str:

@@ -41,7 +41,7 @@ def find_tickets(
     if weights.sum() > most or (weights % 1.0 != 0.0).any():
         return None
     keys = _scramble(_dense_keys(sets.vectors))[sets.set_of]
-    keys += _row_keys(X) if row_keys is None else _scramble(row_keys)
+    keys += _row_keys(X) if row_keys is None else row_keys
     if weights.max() == 1.0:
         ascending = np.sort(keys)  # many times as fast as to find the order of the examples
         if (ascending[1:] != ascending[:-1]).all():
@@ -67,7 +67,7 @@ def _row_keys(X: FeatureMatrix) -> NDArray[np.uint64]:
 
 def _dense_keys(X: NDArray[np.generic]) -> NDArray[np.uint64]:
     numbers: NDArray[Any] = X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
-    return _scramble(_core.row_keys(numbers))
+    return _core.row_keys(numbers)
 
 
 def _column_keys(n: int) -> NDArray[np.uint64]:

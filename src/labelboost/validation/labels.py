@@ -190,7 +190,8 @@ def _binary(values: NDArray[Any], place: Place) -> NDArray[np.uint8]:
 
 
 def _refuse_non_binary(values: NDArray[Any], place: Place) -> None:
-    if values.dtype.kind == "b":
+    kind = values.dtype.kind
+    if kind == "b" or (kind == "u" and values.size and values.max() <= 1):
         return
     index = first_entry(values, lambda block: (block != 0) & (block != 1))
     if index is None:
