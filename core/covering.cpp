@@ -25,27 +25,17 @@ void keep_if(std::vector<std::int32_t>& examples, const IsKept& is_kept) {
     examples.resize(kept);
 }
 
-}  // namespace
-
-// The ranks with which a condition is satisfied: those of a range, or all others. None of them stands for a missing value,
-// which is negative.
-class Search::Kept {
-public:
-    Kept(std::int32_t last, Operator op)  // last: the last rank that is not above the value of the condition
-        : first_(op == Operator::less_equal ? 0 : op == Operator::greater ? last + 1 : last),
-          count_(op == Operator::less_equal ? last + 1 : op == Operator::greater ? kEndless : 1),
-          others_(op == Operator::not_equal) {}
-
-    std::uint8_t drops(std::int32_t rank) const {
-        const bool in_range = static_cast<std::uint32_t>(rank - first_) < static_cast<std::uint32_t>(count_);
-        return static_cast<std::uint8_t>((rank < 0) | (in_range == others_));
+// last: the last rank that is not above the value of the condition.
+RankRange ranks_kept(std::int32_t last, Operator op) {
+    constexpr std::int32_t kEndless = std::numeric_limits<std::int32_t>::max();
+    switch (op) {
+        case Operator::less_equal: return {0, last + 1, false};
+        case Operator::greater: return {last + 1, kEndless, false};
+        default: return {last, 1, op == Operator::not_equal};
     }
+}
 
-private:
-    static constexpr std::int32_t kEndless = std::numeric_limits<std::int32_t>::max();
-    std::int32_t first_, count_;
-    bool others_;
-};
+}  // namespace
 
 void Search::sum_up(Region& region, const std::vector<double>& weights, const Gradients& gradients,
                     Interrupt& interrupt) {
@@ -102,8 +92,8 @@ void Search::restrict(Coverage& coverage, const Refinement& refinement, const Gr
         column.nominal ? split.below
                        : column.last_rank_up_to(condition.value, static_cast<std::size_t>(split.below) + 1,
                                                 static_cast<std::size_t>(split.above));
-    const Kept keeps(last, condition.op);
-    if (column.rank_of.empty() && keeps.drops(column.implicit_rank) == 0) {
+    const RankRange keeps = ranks_kept(last, condition.op);
+    if (column.rank_of.empty() && !keeps.drops(column.implicit_rank)) {
         mark(coverage, column, keeps);
     } else {
         sweep_sample(coverage);
@@ -117,7 +107,7 @@ void Search::restrict(Coverage& coverage, const Refinement& refinement, const Gr
     drop_from_total(coverage, dropped_sample_, gradients, interrupt);
 }
 
-void Search::mark(Coverage& coverage, const Column& column, const Kept& keeps) {
+void Search::mark(Coverage& coverage, const Column& column, const RankRange& keeps) {
     dropped_sample_.clear();
     const auto drop = [&](std::int32_t example) {
         const auto i = static_cast<std::size_t>(example);
@@ -125,7 +115,7 @@ void Search::mark(Coverage& coverage, const Column& column, const Kept& keeps) {
         if (std::exchange(coverage.sampled[i], std::uint8_t{0}) != 0) dropped_sample_.push_back(example);
     };
     for (std::size_t i = 0; i < column.example.size(); ++i) {
-        if (keeps.drops(column.rank[i]) != 0) drop(column.example[i]);
+        if (keeps.drops(column.rank[i])) drop(column.example[i]);
     }
     for (const std::int32_t example : column.missing) drop(example);
     sort_dropped();
@@ -168,41 +158,42 @@ void Search::complete(Coverage& coverage) const {
 }
 
 // Of a feature that has the rank of every example, the list of all is left for later.
-void Search::filter(Coverage& coverage, const Column& column, const Kept& keeps) {
-    const auto divide = [&](const auto& drops) {
-        dropped_sample_.resize(coverage.sample.size());
-        std::size_t kept = 0, dropped = 0;
-        for (const std::int32_t example : coverage.sample) {
-            const std::uint8_t drop = drops(static_cast<std::size_t>(example));
-            dropped_sample_[dropped] = example;
-            coverage.sample[kept] = example;
+void Search::filter(Coverage& coverage, const Column& column, const RankRange& keeps) {
+    std::vector<std::int32_t>& sample = coverage.sample;
+    dropped_sample_.resize(sample.size());
+    std::size_t kept = 0;
+    const std::size_t count = sample.size();
+    if (!column.rank_of.empty()) {
+        kept = active_kernels().keep_ranks(sample.data(), count, column.rank_of.data(), keeps, sample.data(),
+                                           dropped_sample_.data());
+    } else {
+        // Only listed examples are looked at one by one.
+        complete(coverage);
+        std::fill(dropped_.begin(), dropped_.end(), std::uint8_t{keeps.drops(column.implicit_rank)});
+        for (std::size_t i = 0; i < column.example.size(); ++i) {
+            dropped_[static_cast<std::size_t>(column.example[i])] = keeps.drops(column.rank[i]);
+        }
+        for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = 1;
+        keep_if(coverage.all, [&](std::size_t example) { return dropped_[example] == 0; });
+        for (std::size_t i = 0, dropped = 0; i < count; ++i) {
+            const std::int32_t example = sample[i];
+            const std::size_t drop = dropped_[static_cast<std::size_t>(example)];
+            dropped_sample_[dropped] = sample[kept] = example;
             dropped += drop;
             kept += 1 - drop;
         }
-        coverage.sample.resize(kept);
-        dropped_sample_.resize(dropped);
-        for (const std::int32_t example : dropped_sample_) coverage.sampled[static_cast<std::size_t>(example)] = 0;
-    };
-    if (!column.rank_of.empty()) {
-        divide([&](std::size_t example) { return keeps.drops(column.rank_of[example]); });
-        return;
     }
-    // Only listed examples are looked at one by one.
-    complete(coverage);
-    std::fill(dropped_.begin(), dropped_.end(), keeps.drops(column.implicit_rank));
-    for (std::size_t i = 0; i < column.example.size(); ++i) {
-        dropped_[static_cast<std::size_t>(column.example[i])] = keeps.drops(column.rank[i]);
-    }
-    for (const std::int32_t example : column.missing) dropped_[static_cast<std::size_t>(example)] = 1;
-    keep_if(coverage.all, [&](std::size_t example) { return dropped_[example] == 0; });
-    divide([&](std::size_t example) { return dropped_[example]; });
+    sample.resize(kept);
+    dropped_sample_.resize(count - kept);
+    for (const std::int32_t example : dropped_sample_) coverage.sampled[static_cast<std::size_t>(example)] = 0;
 }
 
 void Search::filter_all(Coverage& coverage) {
     const Column* const column = coverage.unfiltered.column;
     if (column == nullptr) return;
-    const Kept keeps(coverage.unfiltered.last_rank, coverage.unfiltered.op);
-    keep_if(coverage.all, [&](std::size_t example) { return keeps.drops(column->rank_of[example]) == 0; });
+    std::vector<std::int32_t>& all = coverage.all;
+    const RankRange keeps = ranks_kept(coverage.unfiltered.last_rank, coverage.unfiltered.op);
+    all.resize(active_kernels().keep_ranks(all.data(), all.size(), column->rank_of.data(), keeps, all.data(), nullptr));
     coverage.unfiltered = {};
 }
 

@@ -296,9 +296,8 @@ private:
                                          const std::vector<FeatureCandidates>& candidates) const;
     std::optional<Winner> only_possible(double limit, const std::vector<FeatureCandidates>& candidates) const;
     const Column& column(const Place& place) const { return columns_.features[static_cast<std::size_t>(place.feature)]; }
-    class Kept;
-    void filter(Coverage& coverage, const Column& column, const Kept& keeps);
-    void mark(Coverage& coverage, const Column& column, const Kept& keeps);
+    void filter(Coverage& coverage, const Column& column, const RankRange& keeps);
+    void mark(Coverage& coverage, const Column& column, const RankRange& keeps);
     static void filter_all(Coverage& coverage);
     static void sweep_sample(Coverage& coverage);
     void sort_dropped();

@@ -2,6 +2,7 @@
 #include "kernels.hpp"
 
 #include "cholesky.hpp"
+#include "covering.hpp"
 #include "draws.hpp"
 #include "infinite.hpp"
 #include "label_bins.hpp"
@@ -30,6 +31,7 @@ const Kernels LABELBOOST_JOIN(kernels_, LABELBOOST_ISA) = {
     any_infinite_float,
     any_infinite_double,
     draw,
+    keep_ranks,
     add_scores,
     example_gradient,
     advance_gradients,

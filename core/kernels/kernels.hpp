@@ -183,6 +183,18 @@ struct GainBounds {
     double at_head;  // the gain of the given head
 };
 
+// The ranks with which a condition is satisfied: `count` of them from `first` on, or all others. None of them stands for a
+// missing value, which is negative.
+struct RankRange {
+    std::int32_t first, count;
+    bool others;
+
+    [[gnu::always_inline]] bool drops(std::int32_t rank) const {
+        const bool within = static_cast<std::uint32_t>(rank - first) < static_cast<std::uint32_t>(count);
+        return (rank < 0) | (within == others);
+    }
+};
+
 struct Kernels {
     const char* name;
 
@@ -192,6 +204,11 @@ struct Kernels {
 
     // out[i] = draw number begin + i of the stream with this key: a number below n, which must be less than 2^31.
     void (*draw)(std::uint64_t key, std::size_t begin, std::size_t count, std::uint32_t n, std::uint32_t* out);
+
+    // Moves the examples whose ranks satisfy a condition to `kept`, and the others, unless it is null, to `dropped`, in their
+    // order. Either may be where the examples are; there must be room for all of them. Returns how many are kept.
+    std::size_t (*keep_ranks)(const std::int32_t* examples, std::size_t count, const std::int32_t* rank_of, RankRange range,
+                              std::int32_t* kept, std::int32_t* dropped);
 
     // scores += head; returns the largest size of a score, before or after.
     double (*add_scores)(double* scores, const double* head, std::size_t padded);

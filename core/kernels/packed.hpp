@@ -42,28 +42,35 @@ void pack_diagonal(const PackTask& task, float* rows) {
     }
 }
 
-// Sixteen numbers of a row in joint form for rules; there are at most kCount labels. mixed: some of the numbers are not
-// products.
-template <std::size_t kCount>
-inline VecF packed_vector(const float* gradient, float weight, const RowFactors& factors, std::size_t tile,
-                          bool mixed) {
+// Sixteen numbers of each row in joint form for rules, so that their factors stay in registers; there are at most kCount
+// labels. kMixed: some of the numbers are not products.
+template <std::size_t kCount, bool kMixed>
+inline void pack_column(const PackTask& task, const RowFactors& factors, std::size_t column, std::size_t size, float* rows) {
     VecFMask first, second;
-    __builtin_memcpy(&first, factors.first + kWide * tile, sizeof(first));
-    __builtin_memcpy(&second, factors.second + kWide * tile, sizeof(second));
-    const VecF scaled = weight * pick<kCount>(gradient, first);
-    if (!mixed) return scaled * pick<kCount>(gradient, second);
-    const VecFMask alone = second < 0;
-    const VecF product = scaled * select(alone, broadcast(1.0f), pick<kCount>(gradient, ~alone & second));
-    return select(second == RowFactors::kSize, absolute(product), product);
+    __builtin_memcpy(&first, factors.first + column, sizeof(first));
+    __builtin_memcpy(&second, factors.second + column, sizeof(second));
+    const VecFMask alone = second < 0, sizes = second == RowFactors::kSize;
+    float* target = rows + column;
+    for (std::size_t m = 0; m < task.count; ++m, target += size) {
+        const float* const gradient = task.gradient(m);
+        const VecF scaled = task.weight(m) * pick<kCount>(gradient, first);
+        if constexpr (kMixed) {
+            const VecF product = scaled * select(alone, broadcast(1.0f), pick<kCount>(gradient, ~alone & second));
+            store(target) = select(sizes, absolute(product), product);
+        } else {
+            store(target) = scaled * pick<kCount>(gradient, second);
+        }
+    }
 }
 
 template <std::size_t kCount>
 inline void pack_sums_of(const PackTask& task, const RowFactors& factors, float* rows) {
     const std::size_t size = packed_sums_size(task.labels);
-    for (std::size_t m = 0; m < task.count; ++m, rows += size) {
-        for (std::size_t c = 0; c < size; c += kWide) {
-            const bool mixed = c < 2 * task.labels;
-            store(rows + c) = packed_vector<kCount>(task.gradient(m), task.weight(m), factors, c / kWide, mixed);
+    for (std::size_t c = 0; c < size; c += kWide) {
+        if (c < 2 * task.labels) {
+            pack_column<kCount, true>(task, factors, c, size, rows);
+        } else {
+            pack_column<kCount, false>(task, factors, c, size, rows);
         }
     }
 }
