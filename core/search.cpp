@@ -350,18 +350,36 @@ void Search::add_errands() {
     }
 }
 
+// Of the features about which nothing is known yet. Small searches take microseconds: for one thread nothing is cut or handed
+// out.
 void Search::scan_all(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                       std::vector<FeatureCandidates>& candidates) {
-    std::vector<Portion>& left = portions_;
-    left.clear();
+    if (pool_.in_use() > 1) {
+        scan_together(task, places, order, candidates);
+    } else {
+        for (const std::size_t i : order) {
+            if (candidates[i].is_known()) continue;
+            task.interrupt.check();
+            scan(task, column(places[i]), scratch_for(places, i, 0), {0, 1}, candidates[i]);
+        }
+        for (const Errand& errand : errands_) errand.run();
+        finish_scan(task, scratch_.front());
+    }
+    errands_.clear();
+    for (FeatureCandidates& feature : candidates) {
+        if (!feature.is_known()) feature.best = best_known(feature);
+    }
+}
+
+void Search::scan_together(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
+                           std::vector<FeatureCandidates>& candidates) {
+    portions_.clear();
     for (const std::size_t i : order) {
-        if (candidates[i].screened || candidates[i].by_histogram) continue;
-        candidates[i].reset();
-        left.push_back({i, column(places[i]).listed()});
+        if (!candidates[i].is_known()) portions_.push_back({i, column(places[i]).listed()});
     }
     const bool several = screens_ && Screening::walks_several(settings_, task.coverage.sample_size());
-    cut(left, !several);
-    second_pieces_.resize(pool_.in_use() > 1 ? places.size() : 0);
+    cut(portions_, !several);
+    second_pieces_.resize(places.size());
     for (const Part& part : parts_) {
         if (part.piece.number > 0) second_pieces_[part.place].reset();
     }
@@ -375,19 +393,19 @@ void Search::scan_all(const Task& task, const std::vector<Place>& places, const 
         FeatureCandidates& found = piece.number == 0 ? candidates[place] : second_pieces_[place];
         scan(task, column(places[place]), scratch_for(places, place, thread), piece, found);
     };
-    const auto finish = [&](std::size_t thread) {
-        Scratch& scratch = scratch_[thread];
-        scratch.screening.finish_leaps(kNoise * task.coverage.weight, scratch.activity);
-        if (sample_rows_.filled()) scratch.short_lists.finish();
-        const ActivityScope evaluating(scratch.activity, Activity::evaluating);
-        scratch.scorer.flush();  // what did not fill a batch
-    };
+    const auto finish = [&](std::size_t thread) { finish_scan(task, scratch_[thread]); };
     pool_.run(parts_.size(), task.interrupt, scan_part, finish, Deal::in_turn);
-    errands_.clear();
     for (const Part& part : parts_) {
         if (part.piece.number > 0) candidates[part.place].join(second_pieces_[part.place]);
     }
-    for (const Portion& portion : left) candidates[portion.place].best = best_known(candidates[portion.place]);
+}
+
+// Looks at what waits for more of its kind.
+void Search::finish_scan(const Task& task, Scratch& scratch) {
+    scratch.screening.finish_leaps(kNoise * task.coverage.weight, scratch.activity);
+    if (sample_rows_.filled()) scratch.short_lists.finish();
+    const ActivityScope evaluating(scratch.activity, Activity::evaluating);
+    scratch.scorer.flush();
 }
 
 void Search::score_rest(std::vector<FeatureCandidates>& candidates) {

@@ -105,6 +105,8 @@ struct alignas(kApart) FeatureCandidates {
 
     // As if new, but with the memory that it has.
     void reset();
+    // Whether its candidates have been looked at without a list of their examples, or a list was screened.
+    bool is_known() const { return screened || by_histogram; }
     // How good the candidate at a position is: for rules one side of a split, for trees both of them together.
     std::size_t positions(bool trees) const { return trees ? quality.size() / 2 : quality.size(); }
     double value(std::size_t position, bool trees) const {
@@ -338,6 +340,9 @@ private:
     void add_errands();
     void scan_all(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
                   std::vector<FeatureCandidates>& candidates);
+    void scan_together(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
+                       std::vector<FeatureCandidates>& candidates);
+    void finish_scan(const Task& task, Scratch& scratch);
     void score_rest(std::vector<FeatureCandidates>& candidates);
     Scratch& scratch_for(const std::vector<Place>& places, std::size_t i, std::size_t thread);
     void take_findings(std::vector<FeatureCandidates>& candidates) const;
