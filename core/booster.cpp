@@ -18,12 +18,13 @@ constexpr std::uint64_t kFeaturePurpose = 1;  // plus the number of the conditio
 // Gradients of rules for single labels are needed in double precision for the chosen label only, and are found from its
 // scores. The others decide between labels and conditions: single precision is as good for that, unless the second
 // derivatives |g| (1 - |g|) of examples with |g| next to 1 count. They do where steps are huge or an L2 term is missing.
-Precisions needed_precisions(const Settings& settings, const Form& form, const std::vector<double>& weights) {
+Precisions needed_precisions(const Settings& settings, const Form& form, const Columns& columns,
+                             const std::vector<double>& weights) {
     constexpr double kLeastL2 = 0.01;
     const double mean_weight = std::accumulate(weights.begin(), weights.end(), 0.0) / static_cast<double>(weights.size());
     const bool rounded = settings.separate_labels() && settings.single_head && settings.learning_rate <= 1.0 &&
                          settings.l2 >= kLeastL2 * mean_weight;
-    return {!rounded, rounded || Screening::possible(form, settings)};
+    return {!rounded, rounded || Screening::useful(form, settings, columns)};
 }
 
 // What conditions are searched with, which need not be what heads are found with.
@@ -48,7 +49,7 @@ Booster::Booster(std::shared_ptr<const Columns> columns, std::span<const std::ui
             settings.joint() && settings.loss == Loss::labelset_softmax ? &sets_ : nullptr},
       pool_(threads),
       gradients_(columns_->examples, labels_count_,
-                 needed_precisions(settings_, division_form(settings_, form_), weights_)),
+                 needed_precisions(settings_, division_form(settings_, form_), *columns_, weights_)),
       scores_(settings_.separate_labels() ? 0 : columns_->examples, labels_count_),
       everything_(columns_->examples),
       permutation_(columns_->features.size()),

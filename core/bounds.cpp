@@ -24,10 +24,11 @@ bool mostly_few_values(const Columns& columns) {
 
 bool bounds_possible(const Settings& settings, std::size_t labels, const Columns& columns) {
     return !settings.trees && settings.joint() && settings.loss == Loss::example_logistic && settings.l2 > 0.0 &&
-           (columns.any_binned() || bounds_pay(labels, !mostly_few_values(columns)));
+           (columns.any_binned() || labels >= (mostly_few_values(columns) ? kFewestLabels : kManyLabels));
 }
 
-bool bounds_pay(std::size_t labels, bool can_be_screened) {
+bool bounds_pay(const Settings& settings, std::size_t labels, bool can_be_screened) {
+    if (can_be_screened && settings.binned_candidates()) return false;
     return labels >= (can_be_screened ? kManyLabels : kFewestLabels);
 }
 

@@ -28,8 +28,9 @@ constexpr double kNarrow = 1e-3, kSettled = 1e-12;
 
 // Whether bounds can be had, and pay: for many labels, or for features whose values were put into bins or are few.
 bool bounds_possible(const Settings& settings, std::size_t labels, const Columns& columns);
-// Whether they pay for a feature: if it cannot be screened, for fewer labels than if it can.
-bool bounds_pay(std::size_t labels, bool can_be_screened);
+// Whether they pay for a feature: if it cannot be screened, for fewer labels than if it can. With label bins they leave most
+// candidates of long lists.
+bool bounds_pay(const Settings& settings, std::size_t labels, bool can_be_screened);
 
 // The best quality that is possible; sums that grew too large on the way tell nothing.
 inline double optimistic_quality(const GainBounds& gain) {

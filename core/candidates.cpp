@@ -41,9 +41,14 @@ void FeatureCandidates::reset() {
     best = kInfinity;
     screened = by_histogram = by_rank = false;
     contenders.clear();
-    optimistic.clear();
+    forget_bounds();
     attained = kInfinity;
+}
+
+void FeatureCandidates::forget_bounds() {
+    optimistic.clear();
     checkpoints.clear();
+    walkable = 0;
 }
 
 std::pair<std::size_t, double> FeatureCandidates::first_up_to(double limit, bool trees) const {
@@ -95,8 +100,9 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
     const auto pairs = [&] { return select(listing.pairs(), piece); };
     const bool can_be_screened = !column.nominal && screens_ &&
                                  Screening::pays(listing.examples().size(), listing.splits());
-    if (anchored_ && bounds_pay(form_.labels, can_be_screened)) {
+    if (anchored_ && bounds_pay(settings_, form_.labels, can_be_screened)) {
         out.quality.assign(2 * listing.splits(), kInfinity);
+        out.walkable = can_be_screened ? listing.examples().size() : 0;
         scratch.walk.start(task.gradients, task.coverage.weights, listing, anchor_);
         bound(task, scratch, pairs(), out);
         return;
@@ -111,16 +117,23 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
         }
         return;
     }
-    total_up(task, scratch);
     if (can_be_screened) {
-        if (listing.all_listed()) {
-            screen_list(task, scratch, piece, out);
-        } else {
-            screen_runs(task, scratch, pairs(), out);
-        }
+        out.screened = true;
+        screen(task, scratch, piece, out);
     } else {
+        total_up(task, scratch);
         out.quality.assign(2 * listing.splits(), kInfinity);
         scan_exactly(task, scratch, listing.pairs(), nullptr, out, piece);
+    }
+}
+
+// The candidates of the list at hand that bounds, if there are any, have not ruled out.
+void Search::screen(const Task& task, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
+    total_up(task, scratch);
+    if (scratch.listing->all_listed()) {
+        screen_list(task, scratch, piece, out);
+    } else {
+        screen_runs(task, scratch, select(scratch.listing->pairs(), piece), out);
     }
 }
 
@@ -280,7 +293,9 @@ void Search::screen_list(const Task& task, Scratch& scratch, Piece piece, Featur
         const std::size_t before = listing.count_of_first(end);
         const std::size_t part = (back != 0 ? listed - before : before) + missing_in_part;
         const std::size_t rest = listed + missing - part;
-        scratch.splits[i] = {back != 0 ? examples - end : end, 2 * s + back, eligible(part, rest), eligible(rest, part)};
+        const std::uint32_t slot = 2 * s + back;
+        scratch.splits[i] = {back != 0 ? examples - end : end, slot, eligible(part, rest) && out.is_possible(slot),
+                             eligible(rest, part) && out.is_possible(slot ^ 1U)};
     }
     walk_along(task, scratch, back != 0, out);
 }
@@ -294,7 +309,9 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
         scratch.splits.resize(run.size());
         for (std::size_t i = 0; i < run.size(); ++i) {
             const std::size_t part = scratch.part_count(run[i]), rest = scratch.rest_count(run[i]);
-            scratch.splits[i] = {run[i].end - run[i].begin, run[i].part_slot, eligible(part, rest), eligible(rest, part)};
+            scratch.splits[i] = {run[i].end - run[i].begin, run[i].part_slot,
+                                 eligible(part, rest) && out.is_possible(run[i].part_slot),
+                                 eligible(rest, part) && out.is_possible(run[i].rest_slot())};
         }
         walk_along(task, scratch, run.front().begin > 0, out);
         begin = end;
@@ -307,7 +324,6 @@ void Search::walk_along(const Task& task, Scratch& scratch, bool from_the_back, 
                                with_missing ? &scratch.missing : nullptr, with_missing ? scratch.missing_weight : 0.0,
                                !scratch.listing->missing().empty()};
     const double noise = kNoise * task.coverage.weight;
-    out.screened = true;
     Screening& screening = scratch.screening;
     if (Screening::by_leaps(settings_)) {
         screening.set_reached(task.reached.load(std::memory_order_relaxed));

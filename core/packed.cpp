@@ -10,7 +10,8 @@
 namespace labelboost {
 namespace {
 
-constexpr std::size_t kMostLabels = 96;
+// Histograms of more labels take longer to fill than bounds leave to look at.
+constexpr std::size_t kMostJointLabels = 32, kMostDiagonalLabels = 64, kMostTreeLabels = 96;
 constexpr std::size_t kBytes = 1U << 24;  // of all rows together
 // Examples whose rows stay in the cache, with the histograms of several features.
 constexpr std::size_t kChunk = 1024;
@@ -19,8 +20,8 @@ constexpr std::size_t kChunk = 1024;
 
 bool PackedRows::possible(const Form& form, const Settings& settings) {
     if (form.flat) return true;
-    if (!settings.trees) return Screening::possible(form, settings);
-    return settings.l2 > 0.0 && !settings.binned_candidates() && form.labels <= kMostLabels;
+    if (settings.trees) return settings.l2 > 0.0 && !settings.binned_candidates() && form.labels <= kMostTreeLabels;
+    return form.labels <= (form.joint ? kMostJointLabels : kMostDiagonalLabels) && Screening::possible(form, settings);
 }
 
 Tiles PackedRows::tiles_for(const Form& form, const Settings& settings) {

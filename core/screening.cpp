@@ -2,12 +2,17 @@
 
 #include <algorithm>
 
+#include "packed.hpp"
+
 namespace labelboost {
 namespace {
 
-constexpr std::size_t kMostJointLabels = 32;
-constexpr std::size_t kMostDiagonalLabels = kMostScreenLabels;
-constexpr std::size_t kMostBinsPerSign = 8;
+// The sums of all leaps of a block take 38 MB with so many labels.
+constexpr std::size_t kMostJointLabels = 256;
+// Splits of trees are scored one by one, without leaps.
+constexpr std::size_t kMostTreeLabels = 96;
+// With several bins, bounds are the looser, and systems take the longer to form, the more there are of them.
+constexpr std::size_t kFewestManyBins = 9, kMostLabelsFewBins = 80, kMostLabelsManyBins = 56;
 
 // The most bins that a sign can have; 0 without label bins.
 std::size_t most_bins(std::size_t labels, const Settings& settings) {
@@ -23,12 +28,28 @@ std::size_t Screening::most_bins_per_sign(const Form& form, const Settings& sett
 
 bool Screening::possible(const Form& form, const Settings& settings) {
     if (!(settings.l2 > 0.0) || form.sets != nullptr || form.flat) return false;
-    if (!form.joint) return form.labels <= kMostDiagonalLabels && !settings.binned_candidates();
-    return form.labels <= kMostJointLabels && most_bins(form.labels, settings) <= kMostBinsPerSign;
+    if (!form.joint) return form.labels <= kMostScreenLabels && !settings.binned_candidates();
+    if (by_sign(form, settings)) return form.labels <= kMostJointLabels;
+    if (!settings.binned_candidates()) return form.labels <= (settings.trees ? kMostTreeLabels : kMostJointLabels);
+    const bool many_bins = most_bins(form.labels, settings) >= kFewestManyBins;
+    return form.labels <= (many_bins ? kMostLabelsManyBins : kMostLabelsFewBins);
+}
+
+bool Screening::useful(const Form& form, const Settings& settings, const Columns& columns) {
+    const auto is_long = [](const Column& column) { return !column.nominal && column.ranks() > kFewestSplits; };
+    return possible(form, settings) &&
+           (PackedRows::possible(form, settings) || std::ranges::any_of(columns.features, is_long));
 }
 
 bool Screening::pays(std::size_t examples, std::size_t splits) {
     return splits >= kFewestSplits && 8 * splits >= examples;
+}
+
+bool Screening::leaps_pay(std::size_t labels, std::size_t examples, std::size_t candidates) {
+    const auto k = static_cast<double>(labels), n = static_cast<double>(examples);
+    // A candidate takes a few steps, each with the factors of a system and along its part.
+    const double settled = static_cast<double>(candidates) * 3.0 * k * (k / 5.0 + n / 16.0);
+    return settled > n * k * k * (k / 120.0 + 0.4);
 }
 
 Screening::Screening(const Form& form, const Settings& settings)
@@ -43,7 +64,7 @@ Screening::Screening(const Form& form, const Settings& settings)
         scratch_.resize(leap_scratch_size(form.labels, form.joint, bins));
         waiting_sums_.resize(leap_sums_size(form.labels, form.joint));
     } else {
-        scratch_.resize(screen_scratch_size(form.labels, bins));
+        scratch_.resize(screen_scratch_size(form.labels, form.joint, bins));
     }
     sums_before_.resize(form.size());
 }

@@ -8,6 +8,7 @@
 
 #include "activity.hpp"
 #include "aligned.hpp"
+#include "columns.hpp"
 #include "settings.hpp"
 #include "statistics.hpp"
 
@@ -18,14 +19,18 @@ class Screening {
 public:
     Screening(const Form& form, const Settings& settings);
 
-    // Whether the kernels can deal with the problem at all: few labels, and systems that are not singular.
+    // Whether the kernels can deal with the problem at all: not too many labels, and systems that are not singular.
     static bool possible(const Form& form, const Settings& settings);
+    // Whether, besides, features have enough values, or their rounded gradients are needed for packed rows.
+    static bool useful(const Form& form, const Settings& settings, const Columns& columns);
     static std::size_t most_bins_per_sign(const Form& form, const Settings& settings);  // 0 without label bins
     // Whether labels share a bin whenever their gradients have the same sign, with the paper's aggregation.
     static bool by_sign(const Form& form, const Settings& settings);
     // Whether it pays for a list with so many examples and splits.
     static constexpr std::size_t kFewestSplits = 12;
     static bool pays(std::size_t examples, std::size_t splits);
+    // Whether leaps along such a list take less time than to settle so many bounded candidates of it.
+    static bool leaps_pay(std::size_t labels, std::size_t examples, std::size_t candidates);
 
     // Whether it is done by leaps: not where the two sides of a split count together.
     static bool by_leaps(const Settings& settings) { return !settings.trees; }

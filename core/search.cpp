@@ -44,7 +44,7 @@ Search::Search(const Columns& columns, const Settings& settings, const Form& for
       dropped_(columns.examples, 0),
       residual_bounds_(form, settings),
       packed_rows_(form, settings),
-      screens_(Screening::possible(form, settings)),
+      screens_(Screening::useful(form, settings, columns)),
       blocks_(BlockedFeature::possible(form, settings)) {
     for (std::size_t thread = 0; thread < pool.size(); ++thread) {
         scratch_.emplace_back(form_, settings_, packed_rows_.tiles().size);
@@ -264,6 +264,7 @@ std::optional<Search::Winner> Search::find_candidates(const Task& task, const st
     if (packs_) screen_packed(task, places, candidates);
     if (blocks_) screen_blocks(task, places, candidates);
     scan_all(task, places, order, candidates);
+    if (anchored_ && screens_) screen_bounded(task, places, order, candidates);
     if (packs_ || screens_) {
         take_findings(candidates);
         const double worst = (1.0 - kScreenMargin) * reach(task, candidates);

@@ -102,9 +102,15 @@ struct alignas(kApart) FeatureCandidates {
         bool with_pair = false;  // that of its own part
     };
     std::vector<Checkpoint> checkpoints;
+    std::size_t walkable = 0;        // if bounded: the examples of its list, if that could be screened as well
 
     // As if new, but with the memory that it has.
     void reset();
+    void forget_bounds();
+    // Unless its bound has ruled out a candidate, and was made infinite.
+    bool is_possible(std::size_t slot) const {
+        return optimistic.empty() || optimistic[slot] < std::numeric_limits<double>::infinity();
+    }
     // Whether its candidates have been looked at without a list of their examples, or a list was screened.
     bool is_known() const { return screened || by_histogram; }
     // How good the candidate at a position is: for rules one side of a split, for trees both of them together.
@@ -357,6 +363,7 @@ private:
     // wanted: which candidates to score, of which this is a piece; null for all.
     void scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, const Wanted* wanted,
                       FeatureCandidates& out, Piece piece = {0, 1}) const;
+    void screen(const Task& task, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
     void screen_list(const Task& task, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
     void screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
                      FeatureCandidates& out) const;
@@ -390,7 +397,10 @@ private:
     void confirm(const Task& task, const Column& column, Scratch& scratch, FeatureCandidates& out) const;
     void settle(const Task& task, const std::vector<Place>& places, Side side,
                 std::vector<FeatureCandidates>& candidates);
-    // Before that, without label bins: brings the bounds of those that may be the best closer together.
+    // Before that: looks by leaps at features with long lists of which bounds have left many candidates.
+    void screen_bounded(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
+                        std::vector<FeatureCandidates>& candidates);
+    // Then, without label bins: brings the bounds of those that may be the best closer together.
     void narrow(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates);
     static GainBounds settle_gain(Scratch& scratch, Side side, double tolerance);
     struct Segment {  // pairs of a feature, from one checkpoint to the next

@@ -113,6 +113,38 @@ void Search::walk_segment(const Task& task, const Segment& segment, Scratch& scr
     }
 }
 
+void Search::screen_bounded(const Task& task, const std::vector<Place>& places, const std::vector<std::size_t>& order,
+                            std::vector<FeatureCandidates>& candidates) {
+    const double reached = reach(task, candidates);
+    const double limit = (1.0 - kBoundMargin) * reached;
+    portions_.clear();
+    for (const std::size_t i : order) {
+        FeatureCandidates& feature = candidates[i];
+        if (feature.walkable == 0) continue;
+        for (double& quality : feature.optimistic) quality = quality <= limit ? quality : kInfinity;
+        const auto ruled_out = std::ranges::count(feature.optimistic, kInfinity);
+        const std::size_t left = feature.optimistic.size() - static_cast<std::size_t>(ruled_out);
+        if (Screening::leaps_pay(form_.labels, feature.walkable, left)) portions_.push_back({i, feature.walkable});
+    }
+    if (portions_.empty()) return;
+    for (Scratch& scratch : scratch_) scratch.screening.set_reached(static_cast<float>(reached));
+    cut(portions_, true);
+    const auto screen_part = [&](std::size_t number, std::size_t thread) {
+        const Part& part = parts_[number];
+        Scratch& scratch = scratch_for(places, part.place, thread);
+        list(task, column(places[part.place]), scratch, part.piece);
+        screen(task, scratch, part.piece, candidates[part.place]);
+    };
+    const auto finish = [&](std::size_t thread) { finish_scan(task, scratch_[thread]); };
+    pool_.run(parts_.size(), task.interrupt, screen_part, finish, Deal::in_turn);
+    for (const Portion& portion : portions_) {
+        FeatureCandidates& feature = candidates[portion.place];
+        feature.screened = true;
+        feature.quality.clear();
+        feature.forget_bounds();
+    }
+}
+
 // In a few steps each: what is left of them is to be settled. Both sides at once, as there are few segments of either.
 void Search::narrow(const Task& task, const std::vector<Place>& places, std::vector<FeatureCandidates>& candidates) {
     std::atomic<double> reached{reach(task, candidates)};

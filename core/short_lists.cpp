@@ -43,7 +43,7 @@ void SampleRows::fill(const Gradients& gradients, const std::vector<double>& wei
 ShortLists::ShortLists(const Form& form, const Settings& settings)
     : by_sign_(Screening::by_sign(form, settings)),
       total_(possible_for(form, settings) ? packed_sums_size(form.labels) : 0, 0.0f),
-      scratch_(total_.empty() ? 0 : screen_scratch_size(form.labels, Screening::most_bins_per_sign(form, settings))) {}
+      scratch_(total_.empty() ? 0 : screen_scratch_size(form.labels, true, Screening::most_bins_per_sign(form, settings))) {}
 
 void ShortLists::begin(const ScreenTask& task, const AlignedVector& total, double reached) {
     task_ = task;

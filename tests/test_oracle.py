@@ -334,6 +334,57 @@ def test_long_lists(parameters: dict[str, Any], n_labels: int) -> None:
         assert_same_rules(model.rules_, rules)
 
 
+MANY = [
+    *product((33, 70, 128), [{"label_bins": None}], (0.01, 1.0)),
+    *product((33, 128, 250), [{"label_bins": 2}], (0.01, 1.0)),
+    *product((40, 80), [{"label_bins": 0.08}], (0.01, 1.0)),
+    *product((26, 56), [{"label_bins": 0.5}], (1.0,)),
+    *product((26, 40), [{"label_bins": 0.5, "label_bin_aggregation": "exact"}], (1.0,)),
+]
+"""Numbers of labels up to which long lists are screened, which depend on the label bins."""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("case", MANY, ids=lambda case: f"{case[0]}-{name_of(case[1])}-{case[2]}")
+def test_long_lists_of_many_labels(case: tuple[Any, ...], sparse: bool, n_jobs: int) -> None:
+    """With bins they are screened at once, without where bounds leave most of the candidates."""
+    n_labels, bins, l2 = case
+    X, Y = numeric_problem(seed=n_labels, n=150, n_labels=n_labels)
+    if sparse:  # what is not listed has no candidates of its own
+        X[np.random.default_rng(1).random(X.shape) < 0.3] = 0.0
+    model, rules = fit_both(
+        X, Y, n_rules=3, max_features=2, max_conditions=3, min_coverage=3, l2=l2, n_jobs=n_jobs,
+        **bins,
+    )  # fmt: skip
+    assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("head", ["single", "complete"])
+@pytest.mark.parametrize("n_labels", [65, 150])
+@pytest.mark.parametrize("l2", [0.01, 1.0])
+def test_long_lists_of_many_labels_one_by_one(n_labels: int, head: str, l2: float) -> None:
+    X, Y = numeric_problem(seed=n_labels, n=300, n_labels=n_labels)
+    model, rules = fit_both(
+        X, Y, n_rules=8, max_features=2, max_conditions=6, min_coverage=3, l2=l2, head=head,
+        loss="label_logistic",
+    )  # fmt: skip
+    assert_same_rules(model.rules_, rules)
+
+
+@pytest.mark.parametrize("label_bins", [None, 2, 0.04, 0.32])
+@pytest.mark.parametrize("n_labels", [35, 60])
+def test_real_data_with_many_labels_and_long_lists(n_labels: int, label_bins: float | None) -> None:
+    data = real_data("reuters-k500")
+    Y = data.Y[:, np.argsort(-data.Y.sum(axis=0), kind="stable")[:n_labels]]
+    X = data.X.toarray() if sp.issparse(data.X) else np.asarray(data.X)
+    model, rules = fit_both(
+        X[::10].astype(np.float64), Y[::10], data.nominal, n_rules=4, max_conditions=4,
+        label_bins=label_bins,
+    )  # fmt: skip
+    assert_same_rules(model.rules_, rules)
+
+
 @pytest.mark.parametrize("n_labels", [1, 7, 18, 32])
 @pytest.mark.parametrize("parameters", SCREENED, ids=name_of)
 def test_few_values(parameters: dict[str, Any], n_labels: int) -> None:

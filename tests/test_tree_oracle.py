@@ -89,8 +89,8 @@ def test_other_forms_of_the_same_data(form: str, loss: str, criterion: str) -> N
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n_labels", [1, 36])
-@pytest.mark.parametrize("label_bins", [None, 0.1])
+@pytest.mark.parametrize("n_labels", [1, 36, 70])
+@pytest.mark.parametrize("label_bins", [None, 2, 0.1])
 def test_few_and_many_labels(
     loss: str, criterion: str, n_labels: int, label_bins: float | None
 ) -> None:

@@ -17,7 +17,7 @@ namespace labelboost {
 // Examples that a screening kernel takes at a time, at most: few enough for sums in single precision.
 constexpr std::size_t kScreenBlock = 2048;
 // Labels that screening kernels can deal with, at most.
-constexpr std::size_t kMostScreenLabels = 64;
+constexpr std::size_t kMostScreenLabels = 4096;
 // Examples per lane between two systems (see leaps.hpp).
 constexpr std::size_t kLeap = 8;
 // So many lists of at most so many examples can be dealt with at once (see leaps.hpp).
@@ -297,7 +297,7 @@ struct Kernels {
                            const double* vector, double* scratch, double* solution);
 
     // Approximate qualities of the regions up to and including each example, and of those behind it, in the order of
-    // the steps (see screen_steps); -infinity: not decided. scratch: screen_scratch_size(labels, bins per sign) floats.
+    // the steps (see screen_steps); -infinity: not decided. scratch: screen_scratch_size(labels, joint, bins per sign) floats.
     // screen_signed: one bin per sign with the paper's aggregation only.
     void (*screen_joint)(const ScreenTask& task, float* scratch, float* first, float* rest);
     void (*screen_signed)(const ScreenTask& task, float* scratch, float* first, float* rest);
@@ -424,9 +424,10 @@ constexpr std::size_t kScreenLanes = 16;
 constexpr std::size_t screen_steps(std::size_t count) { return (count + kScreenLanes - 1) / kScreenLanes; }
 constexpr std::size_t screen_result_size(std::size_t count) { return kScreenLanes * screen_steps(count); }
 
-constexpr std::size_t screen_scratch_size(std::size_t labels, std::size_t bins_per_sign) {
+constexpr std::size_t screen_scratch_size(std::size_t labels, bool joint, std::size_t bins_per_sign) {
     const std::size_t bins = 2 * bins_per_sign;
     const std::size_t gathered = (labels + 2) * (kScreenBlock / 16);
+    if (!joint) return 16 * (gathered + 4 * labels);
     const std::size_t sums = 2 * (2 * labels + labels * (labels + 1) / 2 + 1);
     const std::size_t exact = labels * (labels + 3) / 2;
     const std::size_t binned = 2 * labels + labels * bins + (labels + bins) * (bins + 2) + bins * (bins + 3) / 2;
@@ -442,7 +443,7 @@ constexpr std::size_t leap_scratch_size(std::size_t labels, bool joint, std::siz
     const std::size_t gathered = 16 * (labels + 3) * kSteps;
     const std::size_t sums = leap_sums_size(labels, joint) * (kSteps / kLeap + 2);
     const std::size_t ahead = 16 * labels * (kLeap + 5);
-    return gathered + sums + ahead + screen_scratch_size(labels, bins_per_sign);
+    return gathered + sums + ahead + screen_scratch_size(labels, joint, bins_per_sign);
 }
 
 // Floats in a row of residuals (see residuals.hpp): its sections are not padded.
@@ -462,7 +463,7 @@ constexpr std::size_t packed_sums_size(std::size_t labels) {
     return padded_floats(2 * labels + labels * (labels + 1) / 2);
 }
 constexpr std::size_t packed_scratch_size(std::size_t labels, std::size_t bins_per_sign) {
-    return 16 * packed_sums_size(labels) + screen_scratch_size(labels, bins_per_sign);
+    return 16 * packed_sums_size(labels) + screen_scratch_size(labels, true, bins_per_sign);
 }
 
 const Kernels& active_kernels();
