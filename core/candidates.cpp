@@ -99,7 +99,8 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
     if (scratch.missing_side == Missing::right && listing.missing().empty()) return;
     const auto pairs = [&] { return select(listing.pairs(), piece); };
     const bool can_be_screened = !column.nominal && screens_ &&
-                                 Screening::pays(listing.examples().size(), listing.splits());
+                                 Screening::pays(listing.examples().size(), listing.splits()) &&
+                                 scratch.screening.is_long(listing.examples().size());
     if (anchored_ && bounds_pay(settings_, form_.labels, can_be_screened)) {
         out.quality.assign(2 * listing.splits(), kInfinity);
         out.walkable = can_be_screened ? listing.examples().size() : 0;

@@ -12,7 +12,9 @@ constexpr std::size_t kMostJointLabels = 256;
 // Splits of trees are scored one by one, without leaps.
 constexpr std::size_t kMostTreeLabels = 96;
 // With several bins, bounds are the looser, and systems take the longer to form, the more there are of them.
-constexpr std::size_t kFewestManyBins = 9, kMostLabelsFewBins = 80, kMostLabelsManyBins = 56;
+constexpr std::size_t kFewestManyBins = 9, kMostLabelsFewBins = 112, kMostLabelsManyBins = 56;
+// Then a system for each leap of a list, in sixteen lanes, does not pay for fewer examples.
+constexpr std::size_t kManyLabels = 33, kFewestExamples = 128;
 
 // The most bins that a sign can have; 0 without label bins.
 std::size_t most_bins(std::size_t labels, const Settings& settings) {
@@ -60,6 +62,7 @@ Screening::Screening(const Form& form, const Settings& settings)
         for (std::size_t n = 1; n <= form.labels; ++n) bins_for_[n] = static_cast<float>(most_bins(n, settings));
     }
     const std::size_t bins = most_bins(form.labels, settings);
+    if (bins > 0 && !by_sign_ && form.labels >= kManyLabels) fewest_examples_ = kFewestExamples;
     if (by_leaps(settings)) {
         scratch_.resize(leap_scratch_size(form.labels, form.joint, bins));
         waiting_sums_.resize(leap_sums_size(form.labels, form.joint));
@@ -148,7 +151,7 @@ void Screening::begin_leaps(double reached, const AlignedVector& total) {
 }
 
 void Screening::make_room(std::size_t examples) {
-    const std::size_t most = leaps_.found + 2 * examples + kScreenLanes * kLeap;
+    const std::size_t most = leaps_.found + 2 * examples + kScreenLanes * kLongLeap;
     if (findings_.size() < most) findings_.resize(2 * most);
     leaps_.findings = findings_.data();
 }

@@ -29,6 +29,8 @@ public:
     // Whether it pays for a list with so many examples and splits.
     static constexpr std::size_t kFewestSplits = 12;
     static bool pays(std::size_t examples, std::size_t splits);
+    // Whether that is so for these labels, too.
+    bool is_long(std::size_t examples) const { return examples >= fewest_examples_; }
     // Whether leaps along such a list take less time than to settle so many bounded candidates of it.
     static bool leaps_pay(std::size_t labels, std::size_t examples, std::size_t candidates);
 
@@ -100,6 +102,7 @@ private:
     Form form_;
     const Settings& settings_;
     bool by_sign_;
+    std::size_t fewest_examples_ = 0;
     AlignedVectorOf<float> bins_for_;
     AlignedRoomOf<float> scratch_;
     AlignedVector sums_before_;

@@ -19,7 +19,7 @@ constexpr std::size_t kScreenBlock = 2048;
 // Labels that screening kernels can deal with, at most.
 constexpr std::size_t kMostScreenLabels = 4096;
 // Examples per lane between two systems (see leaps.hpp).
-constexpr std::size_t kLeap = 8;
+constexpr std::size_t kShortLeap = 8, kLongLeap = 16;
 // So many lists of at most so many examples can be dealt with at once (see leaps.hpp).
 constexpr std::size_t kShortLists = 4, kLongestShort = 256;
 // Single precision is trusted as long as no pivot lost more than all but this share of its diagonal element.
@@ -150,11 +150,11 @@ struct ScreenFinding {
 struct LeapState {
     // Regions that are to be looked at: the examples that join them, and which candidates arise.
     struct Lane {
-        const float* rows[kLeap];
-        float weights[kLeap];
-        bool wanted[kLeap];
-        float bounds[kLeap];  // on the qualities of the candidates; -infinity: nothing is known
-        std::uint32_t slots[kLeap];
+        const float* rows[kLongLeap];
+        float weights[kLongLeap];
+        bool wanted[kLongLeap];
+        float bounds[kLongLeap];  // on the qualities of the candidates; -infinity: nothing is known
+        std::uint32_t slots[kLongLeap];
         std::size_t count;
         std::uint32_t feature;
         float region;  // sum of the weights at the beginning
@@ -441,8 +441,8 @@ constexpr std::size_t leap_sums_size(std::size_t labels, bool joint) {
 constexpr std::size_t leap_scratch_size(std::size_t labels, bool joint, std::size_t bins_per_sign) {
     constexpr std::size_t kSteps = kScreenBlock / 16;
     const std::size_t gathered = 16 * (labels + 3) * kSteps;
-    const std::size_t sums = leap_sums_size(labels, joint) * (kSteps / kLeap + 2);
-    const std::size_t ahead = 16 * labels * (kLeap + 5);
+    const std::size_t sums = leap_sums_size(labels, joint) * (kSteps / kShortLeap + 2);
+    const std::size_t ahead = 16 * labels * (kLongLeap + 5);
     return gathered + sums + ahead + screen_scratch_size(labels, joint, bins_per_sign);
 }
 

@@ -13,14 +13,16 @@ namespace {
 
 // The examples that join sixteen regions on a leap, in their order; those behind `count` have no weight.
 struct WideLeap {
-    const float* steps[kLeap];
-    VecF weights[kLeap];
+    const float* steps[kLongLeap];
+    VecF weights[kLongLeap];
     std::size_t count;
     float* sums;  // of all examples of the leap, among them those that join
 };
 
 // For complete heads without label bins or with several of them per sign.
+template <std::size_t kLength>
 struct LeapJoint {
+    static constexpr std::size_t kLeap = kLength;
     using Sums = WideJoint;
     using Walked = WideJoint;  // what the leaps themselves are walked along with
     const ScreenTask& task;
@@ -122,7 +124,9 @@ private:
 };
 
 // One bin per sign, with the paper's aggregation.
+template <std::size_t kLength>
 struct LeapSigned {
+    static constexpr std::size_t kLeap = kLength;
     using Sums = WideSigned;
     using Walked = WideJoint;
     const ScreenTask& task;
@@ -247,6 +251,7 @@ private:
 // In diagonal form. On a leap a gradient g stays within the sum of the sizes s of what joins, and no Hessian shrinks: one
 // bound for all candidates, in which |g| is at most |g + d / 2| + s / 2, with d the sum of what joins.
 struct LeapDiagonal {
+    static constexpr std::size_t kLeap = kShortLeap;
     using Sums = WideDiagonal;
     using Walked = WideDiagonalLeaps;
     const ScreenTask& task;

@@ -1,7 +1,7 @@
 // The same as screen.hpp for the sides of splits that must beat what is known already: few candidates do, and most of
 // them can be told from their neighbours.
 //
-// The lanes are walked in leaps of kLeap examples. From the sums where a leap begins, bounds follow for all candidates on
+// The lanes are walked in leaps of eight or sixteen examples. From the sums where a leap begins, bounds follow for all candidates on
 // the way: the region only grows, each example adds a positive semidefinite matrix, and so the gain with the new
 // gradients but the old matrix is never too low. Only the lanes of leaps with a bound that reaches what is known wait to be
 // looked at more closely, sixteen of them at a time, whichever feature they come from.
@@ -94,6 +94,7 @@ struct ShortLaneStarts {
 template <typename Method>
 class LeapWalk {
     using Walked = typename Method::Walked;
+    static constexpr std::size_t kLeap = Method::kLeap;
 
 public:
     LeapWalk(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch)
@@ -318,12 +319,20 @@ private:
     const Walked sums_[2];     // of the regions before and behind
 };
 
-template <typename Method>
+// Systems take the longer to solve the more labels there are, and regions grow the less on a leap the longer their list is.
+inline bool long_leaps_pay(const ScreenTask* lists, std::size_t count) {
+    constexpr std::size_t kManyLabels = 24, kManyExamples = 768;
+    return lists[0].labels >= kManyLabels || (count == 1 && lists[0].count >= kManyExamples);
+}
+
+template <template <std::size_t> typename Method>
 inline void leap_along(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch) {
-    if (lists[0].count > 0) {
-        LeapWalk<Method>(lists, count, state, scratch).run();
-    } else if (state.waiting > 0) {
-        look_closely<Method>(lists[0], state, scratch);
+    if (lists[0].count == 0) {
+        if (state.waiting > 0) look_closely<Method<kShortLeap>>(lists[0], state, scratch);
+    } else if (long_leaps_pay(lists, count)) {
+        LeapWalk<Method<kLongLeap>>(lists, count, state, scratch).run();
+    } else {
+        LeapWalk<Method<kShortLeap>>(lists, count, state, scratch).run();
     }
 }
 
@@ -336,7 +345,11 @@ void leap_signed(const ScreenTask* lists, std::size_t count, LeapState& state, f
 }
 
 void leap_diagonal(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch) {
-    leap_along<LeapDiagonal>(lists, count, state, scratch);
+    if (lists[0].count > 0) {
+        LeapWalk<LeapDiagonal>(lists, count, state, scratch).run();
+    } else if (state.waiting > 0) {
+        look_closely<LeapDiagonal>(lists[0], state, scratch);
+    }
 }
 
 }  // namespace
