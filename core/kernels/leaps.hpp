@@ -1,10 +1,10 @@
 // The same as screen.hpp for the sides of splits that must beat what is known already: few candidates do, and most of
 // them can be told from their neighbours.
 //
-// The lanes are walked in leaps of eight or sixteen examples. From the sums where a leap begins, bounds follow for all candidates on
-// the way: the region only grows, each example adds a positive semidefinite matrix, and so the gain with the new
-// gradients but the old matrix is never too low. Only the lanes of leaps with a bound that reaches what is known wait to be
-// looked at more closely, sixteen of them at a time, whichever feature they come from.
+// The lanes are walked in leaps of eight examples, or of sixteen where lists are long or labels many. From the sums where a
+// leap begins, bounds follow for all candidates on the way: the region only grows, each example adds a positive semidefinite
+// matrix, and so the gain with the new gradients but the old matrix is never too low. Only the lanes of leaps with a bound
+// that reaches what is known wait to be looked at more closely, sixteen of them at a time, whichever feature they come from.
 //
 // Of short lists several are walked along at once, with four lanes each instead of sixteen: finding out where lanes begin
 // takes as long as adding up a hundred examples.
@@ -325,31 +325,28 @@ inline bool long_leaps_pay(const ScreenTask* lists, std::size_t count) {
     return lists[0].labels >= kManyLabels || (count == 1 && lists[0].count >= kManyExamples);
 }
 
-template <template <std::size_t> typename Method>
+template <typename Short, typename Long>
 inline void leap_along(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch) {
     if (lists[0].count == 0) {
-        if (state.waiting > 0) look_closely<Method<kShortLeap>>(lists[0], state, scratch);
+        if (state.waiting > 0) look_closely<Short>(lists[0], state, scratch);
     } else if (long_leaps_pay(lists, count)) {
-        LeapWalk<Method<kLongLeap>>(lists, count, state, scratch).run();
+        LeapWalk<Long>(lists, count, state, scratch).run();
     } else {
-        LeapWalk<Method<kShortLeap>>(lists, count, state, scratch).run();
+        LeapWalk<Short>(lists, count, state, scratch).run();
     }
 }
 
 void leap_joint(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch) {
-    leap_along<LeapJoint>(lists, count, state, scratch);
+    leap_along<LeapJoint<kShortLeap>, LeapJoint<kLongLeap>>(lists, count, state, scratch);
 }
 
 void leap_signed(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch) {
-    leap_along<LeapSigned>(lists, count, state, scratch);
+    leap_along<LeapSigned<kShortLeap>, LeapSigned<kLongLeap>>(lists, count, state, scratch);
 }
 
+// Its bounds are the same for a whole leap, and longer ones too loose.
 void leap_diagonal(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch) {
-    if (lists[0].count > 0) {
-        LeapWalk<LeapDiagonal>(lists, count, state, scratch).run();
-    } else if (state.waiting > 0) {
-        look_closely<LeapDiagonal>(lists[0], state, scratch);
-    }
+    leap_along<LeapDiagonal, LeapDiagonal>(lists, count, state, scratch);
 }
 
 }  // namespace
