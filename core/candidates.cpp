@@ -131,11 +131,24 @@ void Search::scan(const Task& task, const Column& column, Scratch& scratch, Piec
 // The candidates of the list at hand that bounds, if there are any, have not ruled out.
 void Search::screen(const Task& task, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
     total_up(task, scratch);
-    if (scratch.listing->all_listed()) {
-        screen_list(task, scratch, piece, out);
-    } else {
-        screen_runs(task, scratch, select(scratch.listing->pairs(), piece), out);
+    Listing& listing = *scratch.listing;
+    Sides sides;
+    if (piece.of > 1 && scratch.screening.shared_by_sides(listing.examples().size(), !listing.all_listed())) {
+        sides = {piece.number == 0, piece.number > 0};
+        piece = {0, 1};
     }
+    if (listing.all_listed()) {
+        screen_list(task, scratch, piece, sides, out);
+    } else {
+        screen_runs(task, scratch, select(listing.pairs(), piece), sides, out);
+    }
+}
+
+// A split with so many examples in the growing part and in the rest, to be looked at on these sides.
+void Search::add_split(Scratch& scratch, std::uint32_t end, std::uint32_t slot, std::size_t part, std::size_t rest,
+                       Sides sides, const FeatureCandidates& out) const {
+    scratch.splits.push_back({end, slot, sides.before && eligible(part, rest) && out.is_possible(slot),
+                              sides.behind && eligible(rest, part) && out.is_possible(slot ^ 1U)});
 }
 
 void Search::total_up(const Task& task, Scratch& scratch) const {
@@ -277,7 +290,7 @@ void Search::count_work(Scratch& scratch, double work, Interrupt& interrupt) {
 
 // All candidates of a numeric feature without an implicit value, in one walk from the front. Of two pieces, neither of them
 // without a split, the first one is walked along from the front and the other one from the back.
-void Search::screen_list(const Task& task, Scratch& scratch, Piece piece, FeatureCandidates& out) const {
+void Search::screen_list(const Task& task, Scratch& scratch, Piece piece, Sides sides, FeatureCandidates& out) const {
     const Listing& listing = *scratch.listing;
     const auto examples = static_cast<std::uint32_t>(listing.examples().size());
     const std::size_t listed = listing.count_of_first(examples);
@@ -287,32 +300,28 @@ void Search::screen_list(const Task& task, Scratch& scratch, Piece piece, Featur
     const auto splits = static_cast<std::uint32_t>(listing.splits());
     const std::uint32_t middle = piece.of > 1 ? splits / 2 : splits;
     const std::uint32_t count = back != 0 ? splits - middle : middle;
-    scratch.splits.resize(count);
+    scratch.splits.clear();
     for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint32_t s = back != 0 ? splits - 1 - i : i;
         const std::uint32_t end = listing.listed_before(s);
         const std::size_t before = listing.count_of_first(end);
         const std::size_t part = (back != 0 ? listed - before : before) + missing_in_part;
         const std::size_t rest = listed + missing - part;
-        const std::uint32_t slot = 2 * s + back;
-        scratch.splits[i] = {back != 0 ? examples - end : end, slot, eligible(part, rest) && out.is_possible(slot),
-                             eligible(rest, part) && out.is_possible(slot ^ 1U)};
+        add_split(scratch, back != 0 ? examples - end : end, 2 * s + back, part, rest, sides, out);
     }
     walk_along(task, scratch, back != 0, out);
 }
 
 // The candidates of some pairs, in a walk for each run from where its parts begin.
-void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, Sides sides,
                          FeatureCandidates& out) const {
     for (std::size_t begin = 0; begin < pairs.size();) {
         const std::size_t end = end_of_run(pairs, begin);
         const std::span<const CandidatePair> run = pairs.subspan(begin, end - begin);
-        scratch.splits.resize(run.size());
-        for (std::size_t i = 0; i < run.size(); ++i) {
-            const std::size_t part = scratch.part_count(run[i]), rest = scratch.rest_count(run[i]);
-            scratch.splits[i] = {run[i].end - run[i].begin, run[i].part_slot,
-                                 eligible(part, rest) && out.is_possible(run[i].part_slot),
-                                 eligible(rest, part) && out.is_possible(run[i].rest_slot())};
+        scratch.splits.clear();
+        for (const CandidatePair& pair : run) {
+            add_split(scratch, pair.end - pair.begin, pair.part_slot, scratch.part_count(pair), scratch.rest_count(pair),
+                      sides, out);
         }
         walk_along(task, scratch, run.front().begin > 0, out);
         begin = end;

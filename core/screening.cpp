@@ -14,7 +14,9 @@ constexpr std::size_t kMostTreeLabels = 96;
 // With several bins, bounds are the looser, and systems take the longer to form, the more there are of them.
 constexpr std::size_t kFewestManyBins = 9, kMostLabelsFewBins = 112, kMostLabelsManyBins = 56;
 // Then a system for each leap of a list, in sixteen lanes, does not pay for fewer examples.
-constexpr std::size_t kManyLabels = 33, kFewestExamples = 128;
+std::size_t fewest_examples(std::size_t labels) {
+    return labels <= 32 ? 0 : labels <= 80 ? 128 : 512;
+}
 
 // The most bins that a sign can have; 0 without label bins.
 std::size_t most_bins(std::size_t labels, const Settings& settings) {
@@ -51,18 +53,21 @@ bool Screening::leaps_pay(std::size_t labels, std::size_t examples, std::size_t 
     const auto k = static_cast<double>(labels), n = static_cast<double>(examples);
     // A candidate takes a few steps, each with the factors of a system and along its part.
     const double settled = static_cast<double>(candidates) * 3.0 * k * (k / 5.0 + n / 16.0);
-    return settled > n * k * k * (k / 120.0 + 0.4);
+    return settled > n * k * k * (k / 50.0 + 0.4);
 }
 
 Screening::Screening(const Form& form, const Settings& settings)
-    : form_(form), settings_(settings), by_sign_(by_sign(form, settings)) {
+    : form_(form),
+      settings_(settings),
+      by_sign_(by_sign(form, settings)),
+      with_systems_(form.joint && !by_sign_ && possible(form, settings)) {
     if (!possible(form, settings)) return;
     if (settings.binned_candidates()) {
         bins_for_.resize(padded_floats(form.labels + 1));
         for (std::size_t n = 1; n <= form.labels; ++n) bins_for_[n] = static_cast<float>(most_bins(n, settings));
     }
     const std::size_t bins = most_bins(form.labels, settings);
-    if (bins > 0 && !by_sign_ && form.labels >= kManyLabels) fewest_examples_ = kFewestExamples;
+    if (bins > 0 && with_systems_) fewest_examples_ = fewest_examples(form.labels);
     if (by_leaps(settings)) {
         scratch_.resize(leap_scratch_size(form.labels, form.joint, bins));
         waiting_sums_.resize(leap_sums_size(form.labels, form.joint));

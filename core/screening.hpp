@@ -41,6 +41,15 @@ public:
         return by_leaps(settings) && examples <= kLongestShort;
     }
 
+    // Whether two threads that share a list had better take one side of its splits each. That adds up all leaps twice, but
+    // what takes longest are the systems. A run of pairs cannot be halved, and halves of a list that has none would have as
+    // many systems if they were too short.
+    bool shared_by_sides(std::size_t examples, bool in_runs) const {
+        constexpr std::size_t kManyLabels = 24;
+        const bool too_short = form_.labels >= kManyLabels && examples < 2 * kScreenLanes * kLongLeap;
+        return with_systems_ && (in_runs || too_short);
+    }
+
     // After so many examples there is a split. The region before it has a number as a candidate, the one behind it the
     // number that differs in the last bit; both may be too small to be one.
     struct WalkSplit {
@@ -101,7 +110,7 @@ private:
 
     Form form_;
     const Settings& settings_;
-    bool by_sign_;
+    bool by_sign_, with_systems_;
     std::size_t fewest_examples_ = 0;
     AlignedVectorOf<float> bins_for_;
     AlignedRoomOf<float> scratch_;

@@ -364,8 +364,13 @@ private:
     void scan_exactly(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, const Wanted* wanted,
                       FeatureCandidates& out, Piece piece = {0, 1}) const;
     void screen(const Task& task, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
-    void screen_list(const Task& task, Scratch& scratch, Piece piece, FeatureCandidates& out) const;
-    void screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs,
+    struct Sides {  // of the splits that are to be looked at: the growing regions before them, or what is behind
+        bool before = true, behind = true;
+    };
+    void add_split(Scratch& scratch, std::uint32_t end, std::uint32_t slot, std::size_t part, std::size_t rest, Sides sides,
+                   const FeatureCandidates& out) const;
+    void screen_list(const Task& task, Scratch& scratch, Piece piece, Sides sides, FeatureCandidates& out) const;
+    void screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, Sides sides,
                      FeatureCandidates& out) const;
     // Screens the splits in `scratch`.
     void walk_along(const Task& task, Scratch& scratch, bool from_the_back, FeatureCandidates& out) const;

@@ -121,15 +121,13 @@ public:
         if (lanes_ < kWide) {
             const ShortLaneStarts weight_starts(lane_weight, task_.total_weight);
             fill_short_lane_starts();
-            walk(false, weight_starts.before);
-            walk(true, weight_starts.behind);
+            walk_both_ways(weight_starts.before, weight_starts.behind);
             return;
         }
         const LaneStarts weight_starts(lane_weight, *task_.weight_before, task_.total_weight);
         *task_.weight_before = weight_starts.before_next;
         fill_lane_starts(task_, sums_[0], sums_[1]);
-        walk(false, weight_starts.before);
-        walk(true, weight_starts.behind);
+        walk_both_ways(weight_starts.before, weight_starts.behind);
     }
 
 private:
@@ -179,7 +177,7 @@ private:
         return place < list.count && (list.wanted[place] & (back ? 2U : 1U)) != 0;
     }
 
-    void gather() const {
+    void gather() {
         constexpr float kSides[2][4] = {{0.0f, 1.0f, 0.0f, 1.0f}, {0.0f, 0.0f, 1.0f, 1.0f}};
         const float* rows[kScreenBlock];  // by step
         for (std::size_t lane = 0; lane < kWide; ++lane) {
@@ -193,6 +191,7 @@ private:
                 weights_[at] = own.weights[begin + s];
                 wanted_[0][at] = kSides[0][sides];
                 wanted_[1][at] = kSides[1][sides];
+                wanted_sides_ |= sides;
             }
             for (std::size_t s = there; s < steps_; ++s) {
                 const std::size_t at = kWide * s + lane;
@@ -221,6 +220,11 @@ private:
             for (std::size_t l = 1; l < leaps_; ++l) total += load(of_leaps_ + size_ * l + e);
             store(sums_[0].values + e) = total;
         }
+    }
+
+    void walk_both_ways(VecF before, VecF behind) {
+        if ((wanted_sides_ & 1U) != 0) walk(false, before);
+        if ((wanted_sides_ & 2U) != 0) walk(true, behind);
     }
 
     void walk(bool back, VecF region) {
@@ -314,6 +318,7 @@ private:
     float* const gathered_;    // by step and label
     float* const weights_;     // by step
     float* const wanted_[2];   // by step; not 0: before, or behind, the example is a candidate
+    unsigned wanted_sides_ = 0;  // 1 or 2 or both: there are such steps
     float* const of_leaps_;    // the sums of each leap
     float* const room_;
     const Walked sums_[2];     // of the regions before and behind
