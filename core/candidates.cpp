@@ -144,11 +144,13 @@ void Search::screen(const Task& task, Scratch& scratch, Piece piece, FeatureCand
     }
 }
 
-// A split with so many examples in the growing part and in the rest, to be looked at on these sides.
-void Search::add_split(Scratch& scratch, std::uint32_t end, std::uint32_t slot, std::size_t part, std::size_t rest,
-                       Sides sides, const FeatureCandidates& out) const {
-    scratch.splits.push_back({end, slot, sides.before && eligible(part, rest) && out.is_possible(slot),
-                              sides.behind && eligible(rest, part) && out.is_possible(slot ^ 1U)});
+// What another thread looks at, and what bounds have ruled out.
+void Search::leave_out(std::vector<Screening::WalkSplit>& splits, Sides sides, const FeatureCandidates& bounded) {
+    if (sides.before && sides.behind && bounded.optimistic.empty()) return;
+    for (Screening::WalkSplit& split : splits) {
+        split.before = split.before && sides.before && bounded.is_possible(split.slot);
+        split.behind = split.behind && sides.behind && bounded.is_possible(split.slot ^ 1U);
+    }
 }
 
 void Search::total_up(const Task& task, Scratch& scratch) const {
@@ -300,15 +302,16 @@ void Search::screen_list(const Task& task, Scratch& scratch, Piece piece, Sides 
     const auto splits = static_cast<std::uint32_t>(listing.splits());
     const std::uint32_t middle = piece.of > 1 ? splits / 2 : splits;
     const std::uint32_t count = back != 0 ? splits - middle : middle;
-    scratch.splits.clear();
+    scratch.splits.resize(count);
     for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint32_t s = back != 0 ? splits - 1 - i : i;
         const std::uint32_t end = listing.listed_before(s);
         const std::size_t before = listing.count_of_first(end);
         const std::size_t part = (back != 0 ? listed - before : before) + missing_in_part;
         const std::size_t rest = listed + missing - part;
-        add_split(scratch, back != 0 ? examples - end : end, 2 * s + back, part, rest, sides, out);
+        scratch.splits[i] = {back != 0 ? examples - end : end, 2 * s + back, eligible(part, rest), eligible(rest, part)};
     }
+    leave_out(scratch.splits, sides, out);
     walk_along(task, scratch, back != 0, out);
 }
 
@@ -318,11 +321,12 @@ void Search::screen_runs(const Task& task, Scratch& scratch, std::span<const Can
     for (std::size_t begin = 0; begin < pairs.size();) {
         const std::size_t end = end_of_run(pairs, begin);
         const std::span<const CandidatePair> run = pairs.subspan(begin, end - begin);
-        scratch.splits.clear();
-        for (const CandidatePair& pair : run) {
-            add_split(scratch, pair.end - pair.begin, pair.part_slot, scratch.part_count(pair), scratch.rest_count(pair),
-                      sides, out);
+        scratch.splits.resize(run.size());
+        for (std::size_t i = 0; i < run.size(); ++i) {
+            const std::size_t part = scratch.part_count(run[i]), rest = scratch.rest_count(run[i]);
+            scratch.splits[i] = {run[i].end - run[i].begin, run[i].part_slot, eligible(part, rest), eligible(rest, part)};
         }
+        leave_out(scratch.splits, sides, out);
         walk_along(task, scratch, run.front().begin > 0, out);
         begin = end;
     }

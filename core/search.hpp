@@ -367,8 +367,7 @@ private:
     struct Sides {  // of the splits that are to be looked at: the growing regions before them, or what is behind
         bool before = true, behind = true;
     };
-    void add_split(Scratch& scratch, std::uint32_t end, std::uint32_t slot, std::size_t part, std::size_t rest, Sides sides,
-                   const FeatureCandidates& out) const;
+    static void leave_out(std::vector<Screening::WalkSplit>& splits, Sides sides, const FeatureCandidates& bounded);
     void screen_list(const Task& task, Scratch& scratch, Piece piece, Sides sides, FeatureCandidates& out) const;
     void screen_runs(const Task& task, Scratch& scratch, std::span<const CandidatePair> pairs, Sides sides,
                      FeatureCandidates& out) const;

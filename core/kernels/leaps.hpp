@@ -121,13 +121,15 @@ public:
         if (lanes_ < kWide) {
             const ShortLaneStarts weight_starts(lane_weight, task_.total_weight);
             fill_short_lane_starts();
-            walk_both_ways(weight_starts.before, weight_starts.behind);
+            walk(false, weight_starts.before);
+            walk(true, weight_starts.behind);
             return;
         }
         const LaneStarts weight_starts(lane_weight, *task_.weight_before, task_.total_weight);
         *task_.weight_before = weight_starts.before_next;
         fill_lane_starts(task_, sums_[0], sums_[1]);
-        walk_both_ways(weight_starts.before, weight_starts.behind);
+        walk(false, weight_starts.before);
+        walk(true, weight_starts.behind);
     }
 
 private:
@@ -180,6 +182,7 @@ private:
     void gather() {
         constexpr float kSides[2][4] = {{0.0f, 1.0f, 0.0f, 1.0f}, {0.0f, 0.0f, 1.0f, 1.0f}};
         const float* rows[kScreenBlock];  // by step
+        unsigned wanted_sides = 0;
         for (std::size_t lane = 0; lane < kWide; ++lane) {
             const ScreenTask& own = list(lane);
             const std::size_t begin = place(lane, 0), left = begin < own.count ? own.count - begin : 0;
@@ -191,7 +194,7 @@ private:
                 weights_[at] = own.weights[begin + s];
                 wanted_[0][at] = kSides[0][sides];
                 wanted_[1][at] = kSides[1][sides];
-                wanted_sides_ |= sides;
+                wanted_sides |= sides;
             }
             for (std::size_t s = there; s < steps_; ++s) {
                 const std::size_t at = kWide * s + lane;
@@ -199,6 +202,7 @@ private:
                 weights_[at] = wanted_[0][at] = wanted_[1][at] = 0.0f;
             }
         }
+        wanted_sides_ = wanted_sides;
         for (std::size_t s = 0; s < steps_; ++s) {
             if (task_.far && s + kStepsAhead < steps_) {
                 for (std::size_t lane = 0; lane < kWide; ++lane) {
@@ -222,12 +226,8 @@ private:
         }
     }
 
-    void walk_both_ways(VecF before, VecF behind) {
-        if ((wanted_sides_ & 1U) != 0) walk(false, before);
-        if ((wanted_sides_ & 2U) != 0) walk(true, behind);
-    }
-
     void walk(bool back, VecF region) {
+        if ((wanted_sides_ & (back ? 2U : 1U)) == 0) return;
         const Walked& sums = sums_[back ? 1 : 0];
         for (std::size_t number = 0; number < leaps_; ++number) {
             const std::size_t l = back ? leaps_ - 1 - number : number;
@@ -334,7 +334,7 @@ template <typename Short, typename Long>
 inline void leap_along(const ScreenTask* lists, std::size_t count, LeapState& state, float* scratch) {
     if (lists[0].count == 0) {
         if (state.waiting > 0) look_closely<Short>(lists[0], state, scratch);
-    } else if (long_leaps_pay(lists, count)) {
+    } else if (Short::kLeap != Long::kLeap && long_leaps_pay(lists, count)) {
         LeapWalk<Long>(lists, count, state, scratch).run();
     } else {
         LeapWalk<Short>(lists, count, state, scratch).run();
