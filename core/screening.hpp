@@ -43,11 +43,11 @@ public:
 
     // Whether two threads that share a list had better take one side of its splits each. That adds up all leaps twice, but
     // what takes longest are the systems. A run of pairs cannot be halved, and halves of a list that has none would have as
-    // many systems if they were too short.
+    // many systems if they were too short. (Without leaps, both sides are always looked at together.)
     bool shared_by_sides(std::size_t examples, bool in_runs) const {
         constexpr std::size_t kManyLabels = 24;
         const bool too_short = form_.labels >= kManyLabels && examples < 2 * kScreenLanes * kLongLeap;
-        return with_systems_ && (in_runs || too_short);
+        return with_systems_ && by_leaps(settings_) && (in_runs || too_short);
     }
 
     // After so many examples there is a split. The region before it has a number as a candidate, the one behind it the
