@@ -335,22 +335,24 @@ def test_long_lists(parameters: dict[str, Any], n_labels: int) -> None:
 
 
 MANY = [
-    *product((33, 70, 128), [{"label_bins": None}], (0.01, 1.0)),
-    *product((33, 128, 250), [{"label_bins": 2}], (0.01, 1.0)),
-    *product((40, 80), [{"label_bins": 0.08}], (0.01, 1.0)),
-    *product((26, 56), [{"label_bins": 0.5}], (1.0,)),
-    *product((26, 40), [{"label_bins": 0.5, "label_bin_aggregation": "exact"}], (1.0,)),
+    *product((150,), (33, 70, 128), [{"label_bins": None}], (0.01, 1.0)),
+    *product((150,), (33, 128, 250), [{"label_bins": 2}], (0.01, 1.0)),
+    *product((400,), (40, 80), [{"label_bins": 0.08}], (0.01, 1.0)),
+    *product((1000,), (100,), [{"label_bins": 0.08}], (1.0,)),
+    *product((400,), (26, 56), [{"label_bins": 0.5}], (1.0,)),
+    *product((400,), (26, 40), [{"label_bins": 0.5, "label_bin_aggregation": "exact"}], (1.0,)),
 ]
-"""Numbers of labels up to which long lists are screened, which depend on the label bins."""
+"""How many examples and labels there may, or must, be for long lists to be screened: that depends
+on the label bins."""
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("case", MANY, ids=lambda case: f"{case[0]}-{name_of(case[1])}-{case[2]}")
+@pytest.mark.parametrize("case", MANY, ids=lambda case: f"{case[1]}-{name_of(case[2])}-{case[3]}")
 def test_long_lists_of_many_labels(case: tuple[Any, ...], sparse: bool, n_jobs: int) -> None:
     """With bins they are screened at once, without where bounds leave most of the candidates."""
-    n_labels, bins, l2 = case
-    X, Y = numeric_problem(seed=n_labels, n=150, n_labels=n_labels)
+    n, n_labels, bins, l2 = case
+    X, Y = numeric_problem(seed=n_labels, n=n, n_labels=n_labels)
     if sparse:  # what is not listed has no candidates of its own
         X[np.random.default_rng(1).random(X.shape) < 0.3] = 0.0
     model, rules = fit_both(
